@@ -45,6 +45,7 @@ ORPHAN_INSTANCES: Final = _name("orphan_instances")
 NODES_DRIFTED: Final = _name("nodes_drifted")
 ROLLING_UPDATE: Final = _name("rolling_update")
 GITOPS_STAGE: Final = _name("gitops_stage")
+GITOPS_SUCCESS_AGE: Final = _name("gitops_last_success_age_seconds")
 FLEET_DRIFT: Final = _name("fleet_drift")
 LAST_SUCCESS_AGE: Final = _name("last_success_age_seconds")
 ERRORS_IN_A_ROW: Final = _name("errors_in_a_row")
@@ -121,6 +122,7 @@ ALL: Final = (
     ROLLING_UPDATE,
     FLEET_DRIFT,
     GITOPS_STAGE,
+    GITOPS_SUCCESS_AGE,
     LAST_SUCCESS_AGE,
     ERRORS_IN_A_ROW,
     CONFIG_RELOADS,

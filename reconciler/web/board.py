@@ -98,6 +98,10 @@ class View:
     """Fleets that differ from the config."""
     second_loop: str = ""
     """The result of the second loop's last turn; empty when it does not run."""
+    second_loop_succeeded_seconds: float | None = None
+    """Monotonic time of its last turn that did not fail; None: there was none."""
+    second_loop_failing_seconds: float | None = None
+    """Monotonic time of the first failed turn after that; None: the last one did not fail."""
     progress: tuple[ClusterProgress, ...] = ()
     """How far each config of the second loop has come."""
 
@@ -188,6 +192,8 @@ class StatusBoard:
 
     def lead_lost(self, why: str) -> None:
         """Note that this replica leads no longer; thread-safe."""
+        with self._lock:
+            self._view = replace(self._view, progress=())
         self.history.note("leadership", "leads no longer", "this replica", self._scrubbed(why))
 
     def success_age_seconds(self) -> float:
@@ -216,15 +222,49 @@ class StatusBoard:
         self.history.note("config", "config refused", config.file, faults[0])
 
     def second_loop_ended(
-        self, text: str, progress: tuple[ClusterProgress, ...] | None = None
+        self,
+        text: str,
+        progress: tuple[ClusterProgress, ...] | None = None,
+        *,
+        failed: bool = False,
     ) -> None:
-        """Note the second loop's turn; after a failed one (None) what was known stays."""
+        """Note the second loop's turn; thread-safe.
+
+        Args:
+            text: Its result in one line.
+            progress: How far each config has come; None: what was known stays. A replica that
+                stands by shows none, as the leader's is newer.
+            failed: Whether the turn came to nothing.
+        """
+        leads, now = self._leadership().leads, self._clock.monotonic_seconds()
         found = None
         if progress is not None:
             found = tuple(replace(e, detail=self._scrubbed(e.detail)) for e in progress)
         with self._lock:
-            known = self._view.progress if found is None else found
-            self._view = replace(self._view, second_loop=self._scrubbed(text), progress=known)
+            view = self._view
+            since = view.second_loop_failing_seconds
+            known = view.progress if found is None else found
+            self._view = replace(
+                view,
+                second_loop=self._scrubbed(text),
+                second_loop_succeeded_seconds=view.second_loop_succeeded_seconds if failed else now,
+                second_loop_failing_seconds=(now if since is None else since) if failed else None,
+                progress=known if leads else (),
+            )
+
+    def second_loop_success_age_seconds(self) -> float | None:
+        """Return the time since its last turn that did not fail, or the start; None: none runs."""
+        view = self._view
+        if not view.second_loop:
+            return None
+        succeeded = view.second_loop_succeeded_seconds
+        since = self._started_seconds if succeeded is None else succeeded
+        return self._clock.monotonic_seconds() - since
+
+    def second_loop_failing_seconds(self) -> float:
+        """Return for how long every turn of the second loop has failed; 0: the last did not."""
+        since = self._view.second_loop_failing_seconds
+        return 0.0 if since is None else self._clock.monotonic_seconds() - since
 
     def drift_found(self, drift: tuple[LiveDrift, ...]) -> None:
         """Note a change in the drift between config and EC2."""

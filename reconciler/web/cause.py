@@ -23,6 +23,7 @@ CauseKind = Literal[
     "action-failed",
     "queue-unreadable",
     "config-refused",
+    "second-loop-fails",
     "no-capacity",
     "fleet-missing",
     "budget-too-tight",
@@ -56,6 +57,9 @@ class Seen:
     leadership: LeadershipView
     alive: bool
     success_age_seconds: float
+    second_loop_failing_seconds: float
+    """For how long every turn of the second loop has failed; 0: the last one did not, or none
+    runs."""
 
 
 Rule = Callable[[Seen], Iterator[Cause]]

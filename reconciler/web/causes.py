@@ -27,6 +27,7 @@ from reconciler.planner.fleets.health import MISSING, SILENT
 from reconciler.web.calls_in_vain import causes_in_vain
 from reconciler.web.cause import Cause, Rule, Seen
 from reconciler.web.failing import PastAction
+from reconciler.web.second_loop import second_loop_fails
 
 STARTING_SECONDS: Final = 120.0
 """How long the first cycle may take; afterwards its absence is a failure."""
@@ -382,6 +383,7 @@ RULES: Final[tuple[Rule, ...]] = (
     _unseen_departing,
     _queue,
     _config,
+    second_loop_fails,
     _capacity,
     _missing,
     _budget,

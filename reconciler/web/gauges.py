@@ -51,6 +51,10 @@ class BoardCollector(Collector):
             yield from _of_plan(view.plan)
             yield from _of_requested(view)
         yield _of_progress(view.progress)
+        turned = self._board.second_loop_success_age_seconds()
+        if turned is not None:
+            text = "Since the second loop's last turn that did not fail."
+            yield _gauge(names.GITOPS_SUCCESS_AGE, text, turned)
         drift = GaugeMetricFamily(
             names.FLEET_DRIFT,
             "1 while a fleet is not what the config says.",

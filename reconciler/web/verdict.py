@@ -31,6 +31,7 @@ def verdict_of(board: StatusBoard) -> Verdict:
         leadership=board.leadership,
         alive=board.is_alive(),
         success_age_seconds=board.success_age_seconds(),
+        second_loop_failing_seconds=board.second_loop_failing_seconds(),
     )
     causes = tuple(cause for rule in RULES for cause in rule(seen))
     if causes:

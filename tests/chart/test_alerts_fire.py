@@ -36,6 +36,10 @@ FIRING: dict[str, tuple[dict[str, str], int]] = {
     "FleetReconcilerNoProgress": ({"fleet_reconciler_demand_quarantined": "0 1x200"}, 0),
     "FleetReconcilerNodesHeld": ({"fleet_reconciler_nodes_held": "0 1x200"}, 10),
     "FleetReconcilerConfigRefused": ({"fleet_reconciler_config_valid": "1 0x200"}, 5),
+    "FleetReconcilerSecondLoopFails": (
+        {'fleet_reconciler_trouble{kind="second-loop-fails"}': "0 1x200"},
+        5,
+    ),
     "FleetReconcilerClockSkewed": ({"fleet_reconciler_clock_skew_seconds": "0 -121x200"}, 5),
     "FleetReconcilerQueueUnreadable": (
         {"fleet_reconciler_interruption_queue_readable": "1 0x200"},

@@ -98,7 +98,7 @@ class FollowedBranch:
         """Show the result of the second loop's turn, and which of its configs are live."""
         progress = turn.progress
         seen = None if progress is None else tuple(self._with_live(each) for each in progress)
-        self._capacity.board.second_loop_ended(turn.text, seen)
+        self._capacity.board.second_loop_ended(turn.text, seen, failed=turn.failed)
 
     def plan_made(self, snapshot: Snapshot, plan: Plan) -> None:
         """See Reporter."""
@@ -153,7 +153,7 @@ class Following:
             own_catalogue=own_catalogue,
             verbosity=verbosity,
             heard=self._heard,
-            ended=lambda text: self._heard(Turn(text=text, progress=None)),
+            ended=lambda text: self._heard(Turn(text=text, progress=None, failed=True)),
             may_act=self._may_act,
         )
 

@@ -54,6 +54,7 @@ class _Progress(msgspec.Struct, frozen=True):
 class _Turn(msgspec.Struct, frozen=True, tag="turn"):
     text: Text
     progress: Annotated[tuple[_Progress, ...], msgspec.Meta(max_length=10_000)] | None
+    failed: bool
 
 
 class Turn(msgspec.Struct, frozen=True, kw_only=True):
@@ -62,7 +63,9 @@ class Turn(msgspec.Struct, frozen=True, kw_only=True):
     text: str
     """Its result in one line."""
     progress: tuple[ClusterProgress, ...] | None
-    """None: the turn failed, and what was known stays."""
+    """None: it is not known, and what was known stays."""
+    failed: bool = False
+    """Whether it came to nothing."""
 
 
 Message = Followed | Turn
@@ -74,7 +77,8 @@ def encode(message: Message) -> bytes:
         return msgspec.json.encode(_followed(message)) + b"\n"
     progress = message.progress
     told = None if progress is None else tuple(_progress(each) for each in progress)
-    return msgspec.json.encode(_Turn(text=_short(message.text), progress=told)) + b"\n"
+    turn = _Turn(text=_short(message.text), progress=told, failed=message.failed)
+    return msgspec.json.encode(turn) + b"\n"
 
 
 def decode(line: bytes) -> Message:
@@ -91,7 +95,7 @@ def decode(line: bytes) -> Message:
     if isinstance(found, _Turn):
         progress = found.progress
         told = None if progress is None else tuple(_told(each) for each in progress)
-        return Turn(text=found.text, progress=told)
+        return Turn(text=found.text, progress=told, failed=found.failed)
     config = found.config
     strange = [] if config is None else [name for name in config.files if not is_inside(name)]
     if strange:

@@ -17,7 +17,7 @@ from reconciler.bootstrap.second_loop.channel import Message, Turn, encode
 from reconciler.bootstrap.second_loop.confinement import confine
 from reconciler.bootstrap.second_loop.log import GitopsLog
 from reconciler.bootstrap.second_loop.loop import GitopsOptions, git_repository, gitops_loop
-from reconciler.gitops.repository.status import GitopsReport
+from reconciler.gitops.repository.status import ClusterStatus, GitopsReport
 from reconciler.loops.second_loop.config_follower import ConfigFollower
 from reconciler.model.errors import ReconcilerError
 from reconciler.ports.repository import Commit
@@ -75,7 +75,7 @@ def run_supervised(
 
     def report(outcome: GitopsReport | ReconcilerError) -> None:
         log(outcome)
-        send(_turn(outcome))
+        send(turn_of(outcome))
 
     with ends_of_threads_logged(), git_repository(options) as repository:
         follower = ConfigFollower(
@@ -108,9 +108,15 @@ def _listen(
     stop()
 
 
-def _turn(outcome: GitopsReport | ReconcilerError) -> Turn:
+def turn_of(outcome: GitopsReport | ReconcilerError) -> Turn:
+    """Return the message about a turn of a replica that acts."""
     if isinstance(outcome, ReconcilerError):
-        return Turn(text=f"failed: {outcome}", progress=None)
-    states = [f"{each.target.config_path}: {each.state}" for each in outcome.clusters]
+        return Turn(text=f"failed: {outcome}", progress=None, failed=True)
+    states = [_state(each) for each in outcome.clusters]
     text = f"at {outcome.tip.short}: {', '.join(states) or 'no configs'}"
-    return Turn(text=text, progress=outcome.progress)
+    return Turn(text=text, progress=outcome.progress, failed=outcome.push_refused)
+
+
+def _state(status: ClusterStatus) -> str:
+    why = f": {status.detail}" if status.state == "refused" else ""
+    return f"{status.target.config_path}: {status.state}{why}"

@@ -1,16 +1,27 @@
 """Writes what the second loop does to the log."""
 
+import time
+from collections.abc import Callable
+
 import structlog
 
 from reconciler.gitops.repository.status import ClusterStatus, GitopsReport
 from reconciler.model.errors import ReconcilerError
 from reconciler.telemetry import events
+from reconciler.telemetry.repeats import Repeats
 
 
 class GitopsLog:
-    """Logs each turn of the second loop; a repeated turn only at debug level."""
+    """Logs each turn of the second loop; a repeated turn only at debug level.
 
-    def __init__(self) -> None:
+    A failure that goes on is told again every two minutes.
+
+    Args:
+        monotonic_seconds: A clock that never jumps.
+    """
+
+    def __init__(self, monotonic_seconds: Callable[[], float] = time.monotonic) -> None:
+        self._failures = Repeats(monotonic_seconds)
         self._log = structlog.get_logger("gitops")
         self._last: object = None
 
@@ -29,8 +40,9 @@ class GitopsLog:
             self._log.warning(events.GITOPS_STATUS_UNSHOWN, reason=reason)
 
     def _failure(self, error: ReconcilerError) -> None:
-        repeated, self._last = str(error) == self._last, str(error)
-        say = self._log.debug if repeated else self._log.warning
+        self._last = str(error)
+        news = self._failures.is_news(str(error))
+        say = self._log.warning if news else self._log.debug
         say(events.GITOPS_TURN_FAILED, reason=str(error), kind=type(error).__name__)
 
     def _cluster(self, report: GitopsReport, status: ClusterStatus, *, repeated: bool) -> None:

@@ -102,6 +102,15 @@ def config_refused(scene: Scene) -> None:
     scene.board.config_refused(ConfigError("sectors.yaml", (problem,)))
 
 
+def branch_unreadable(scene: Scene) -> None:
+    """A token of the config repository has expired."""
+    scene.cycle()
+    for _ in range(2):
+        scene.board.second_loop_ended("failed: https://git.example.com/x: 401", failed=True)
+        scene.clock.advance(700)
+    scene.cycle()
+
+
 def queue_denied(scene: Scene) -> None:
     """The role may not read the queue of interruptions."""
     scene.cycle()
@@ -200,6 +209,12 @@ STATES = tuple(
         ),
         (api_server_denies, "failing", "API server denies lists", "403 pods is forbidden"),
         (config_refused, "degraded", "Config refused", "3:5: config/type: 5 is not a list"),
+        (
+            branch_unreadable,
+            "degraded",
+            "Second loop fails",
+            "for 23m20s: https://git.example.com/x: 401",
+        ),
         (
             queue_denied,
             "degraded",

@@ -263,7 +263,7 @@ def test_drift_is_counted_and_shown_until_it_ends(scene: Scene) -> None:
 def test_stage_of_a_config_is_counted_and_shown(scene: Scene) -> None:
     """`is my change live?` is asked of the status page and of a dashboard."""
     scene.board.second_loop_ended("at abc", (PLANNED,))
-    scene.board.second_loop_ended("failed: the remote is away")
+    scene.board.second_loop_ended("failed: the remote is away", failed=True)
     text = scene.ask("/metrics")[2]
     series = 'fleet_reconciler_gitops_stage{config="a/sectors.yaml",stage='
     assert [f'{series}"{stage}"}} {value}' in text for stage, value in STAGE_VALUES] == [True] * 3

@@ -234,7 +234,7 @@ class StatusBoard:
             text: Its result in one line.
             progress: How far each config has come; None: what was known stays. A replica that
                 stands by shows none, as the leader's is newer.
-            failed: Whether the turn came to nothing.
+            failed: Whether the turn failed, or its push was refused.
         """
         leads, now = self._leadership().leads, self._clock.monotonic_seconds()
         found = None

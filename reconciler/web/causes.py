@@ -24,9 +24,9 @@ from reconciler.model.text import counted_noun
 from reconciler.planner.clocks import SKEW_MAX
 from reconciler.planner.demand import FLEET
 from reconciler.planner.fleets.health import MISSING, SILENT
-from reconciler.web.calls_in_vain import causes_in_vain
 from reconciler.web.cause import Cause, Rule, Seen
 from reconciler.web.failing import PastAction
+from reconciler.web.failing_calls import causes_of_calls
 from reconciler.web.second_loop import second_loop_fails
 
 STARTING_SECONDS: Final = 120.0
@@ -164,9 +164,9 @@ def _election(seen: Seen) -> Iterator[Cause]:
 
 
 def _failed_actions(seen: Seen) -> Iterator[Cause]:
-    yield from causes_in_vain(past for past in seen.view.failing if past.in_vain_for_long)
+    yield from causes_of_calls(past for past in seen.view.failing if past.fails_each_time)
     for past in seen.view.failing:
-        if not past.in_vain_for_long:
+        if not past.fails_each_time:
             yield cause_of_failure(past)
 
 

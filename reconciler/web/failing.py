@@ -1,4 +1,4 @@
-"""Actions that came to nothing and have not succeeded since."""
+"""Actions that failed or were refused, and have not succeeded since."""
 
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -18,13 +18,14 @@ from reconciler.model.outcome import Outcome
 
 FAILING_SECONDS: Final = 900.0
 """A failure that is not repeated for this long is over: its action is not needed any more."""
-IN_VAIN_FOR: Final = timedelta(minutes=2)
-IN_VAIN_TIMES: Final = 3
-"""A call that another writer's came before is tried again at once, and twice is no series."""
+EACH_TIME_FOR: Final = timedelta(minutes=2)
+"""How long a call has to fail at each try before it is told, whatever the answer is."""
+EACH_TIME_MIN: Final = 3
+"""How often in addition: another program may change a target right before us, now and then."""
 _ACTIONS_MAX: Final = 1000
 REFUSALS: Final = frozenset(each.__name__ for each in (Conflict, NotFound, Refused, Throttled))
 """What EC2 and Auto Scaling answer now and then while all is well."""
-_IN_VAIN: Final = REFUSALS | {OutcomeUnknown.__name__, Unavailable.__name__}
+_FAILURES: Final = REFUSALS | {OutcomeUnknown.__name__, Unavailable.__name__}
 """Denials and want of capacity have causes of their own, whether or not they last."""
 
 
@@ -35,22 +36,22 @@ class PastAction:
     at: datetime
     outcome: Outcome
     since: datetime | None = None
-    """When it came to nothing first, with no success since; None: it is no such action."""
+    """When it failed or was refused first, with no success since then; None: it succeeded."""
     times: int = 0
-    """How often since then."""
+    """How often it was tried since then."""
 
     @property
-    def in_vain_for_long(self) -> bool:
-        """Return whether it is a call of EC2 or Auto Scaling that comes to nothing for minutes."""
+    def fails_each_time(self) -> bool:
+        """Return whether it is a call of EC2 or Auto Scaling that has failed for minutes."""
         if self.since is None or not _is_of_cloud(self.outcome.action):
             return False
-        lasts = self.at - self.since >= IN_VAIN_FOR and self.times >= IN_VAIN_TIMES
-        return lasts and self.outcome.error in _IN_VAIN
+        lasts = self.at - self.since >= EACH_TIME_FOR and self.times >= EACH_TIME_MIN
+        return lasts and self.outcome.error in _FAILURES
 
 
 @dataclass(slots=True)
 class FailingActions:
-    """Keeps each action that came to nothing until the same one succeeds."""
+    """Keeps each action that failed or was refused until the same one succeeds."""
 
     _kept: dict[tuple[str, str], PastAction] = field(default_factory=dict)
     """By the action's name and subject; the one that was tried last is the last."""
@@ -78,7 +79,7 @@ class FailingActions:
         found = (
             past
             for past in self._kept.values()
-            if not _is_over(past, now) and (past.outcome.kind != "refused" or past.in_vain_for_long)
+            if not _is_over(past, now) and (past.outcome.kind != "refused" or past.fails_each_time)
         )
         return tuple(sorted(found, key=lambda past: past.at, reverse=True))
 

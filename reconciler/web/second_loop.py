@@ -1,4 +1,4 @@
-"""The cause for a second loop whose turns come to nothing."""
+"""The cause for a second loop whose turns fail."""
 
 from collections.abc import Iterator
 from datetime import timedelta

@@ -28,7 +28,7 @@ FIRING: dict[str, tuple[dict[str, str], int]] = {
         {'fleet_reconciler_actions_total{outcome="failed"}': "0 0+1x200"},
         5,
     ),
-    "FleetReconcilerCallsInVain": (
+    "FleetReconcilerCloudCallsFail": (
         {'fleet_reconciler_trouble{kind="ec2-call-fails"}': "0 1x200"},
         3,
     ),

@@ -65,7 +65,7 @@ class Turn(msgspec.Struct, frozen=True, kw_only=True):
     progress: tuple[ClusterProgress, ...] | None
     """None: it is not known, and what was known stays."""
     failed: bool = False
-    """Whether it came to nothing."""
+    """Whether it failed, or its push was refused."""
 
 
 Message = Followed | Turn

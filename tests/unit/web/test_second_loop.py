@@ -1,4 +1,4 @@
-"""What is told of a second loop that comes to nothing, and of one that stands by."""
+"""What is told of a second loop that fails, and of one that stands by."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Calls of EC2 that come to nothing each time: single ones are routine, an hour of them is not."""
+"""Calls of EC2 that fail at each try: single failures are routine, an hour of them is not."""
 
 import json
 from collections.abc import Mapping
@@ -62,11 +62,11 @@ def tried(scene: Scene, *outcomes: Outcome, times: int, apart_seconds: float) ->
         ("Conflict", "set-capacity is refused", "read the cause"),
         ("Refused", "set-capacity is refused", "read the cause"),
         ("NotFound", "set-capacity is refused", "read the cause"),
-        ("OutcomeUnknown", "set-capacity comes to nothing", "AWS's health page"),
-        ("Unavailable", "set-capacity comes to nothing", "AWS's health page"),
+        ("OutcomeUnknown", "set-capacity fails", "AWS's health page"),
+        ("Unavailable", "set-capacity fails", "AWS's health page"),
     ],
 )
-def test_raise_that_comes_to_nothing_for_minutes_is_a_cause(
+def test_raise_that_fails_for_minutes_is_a_cause_whatever_the_answer(
     error: str, headline: str, remedy: str
 ) -> None:
     """EC2 throttled every raise for an hour, pods waited, and the verdict was OK."""

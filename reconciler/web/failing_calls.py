@@ -1,4 +1,4 @@
-"""Causes for calls of EC2 and Auto Scaling that come to nothing each time, for minutes."""
+"""Causes for calls of EC2 and Auto Scaling that fail at each try, for minutes."""
 
 from collections.abc import Iterable, Iterator
 
@@ -10,16 +10,16 @@ from reconciler.web.cause import Cause
 from reconciler.web.failing import REFUSALS, PastAction
 
 
-def causes_in_vain(lasting: Iterable[PastAction]) -> Iterator[Cause]:
+def causes_of_calls(lasting: Iterable[PastAction]) -> Iterator[Cause]:
     """Yield one cause for all actions of one kind, region and error.
 
     Args:
-        lasting: Actions that are in vain for long.
+        lasting: Actions that fail each time.
     """
     alike: dict[tuple[str, str, str], list[PastAction]] = {}
     for past in lasting:
         action = past.outcome.action
-        assert isinstance(action, SetCapacity | TerminateInstance), "others are never in vain"
+        assert isinstance(action, SetCapacity | TerminateInstance), "no others are asked for"
         key = (describe(action).name, action.region, past.outcome.error)
         alike.setdefault(key, []).append(past)
     for (name, _, error), found in alike.items():
@@ -41,12 +41,12 @@ def _words(error: str) -> tuple[str, str]:
         return "is throttled", f"{who}; it is tried again by itself"
     if error in REFUSALS:
         return "is refused", "read the cause; it is tried again by itself"
-    return "comes to nothing", "look at AWS's health page; it is tried again by itself"
+    return "fails", "look at AWS's health page; it is tried again by itself"
 
 
 def _detail(past: PastAction) -> str:
     action, outcome = past.outcome.action, past.outcome
-    assert isinstance(action, SetCapacity | TerminateInstance), "others are never in vain"
+    assert isinstance(action, SetCapacity | TerminateInstance), "no others are asked for"
     of = f"{action.instance} of " if isinstance(action, TerminateInstance) else ""
     lasted = duration(past.at - (past.since or past.at))
     return (

@@ -31,7 +31,7 @@ def test_calls_beyond_the_bucket_are_left_for_the_next_plan(scene: Scene) -> Non
         for number in range(allowed + 50)
     ]
     assert scene.run(*actions) == ["already-done"] * allowed + ["refused"] * 50
-    assert "held back" in scene.reported[allowed].detail
+    assert "our own limit" in scene.reported[allowed].detail
     scene.world.advance(10)
     assert scene.run(*actions[:50]) == ["already-done"] * 50
 

@@ -9,7 +9,7 @@ from typing import Final, TypeVar
 
 from reconciler.gitops.drift.live import LiveDrift
 from reconciler.gitops.repository.status import ClusterProgress
-from reconciler.loops.describe import describe
+from reconciler.loops.describe import Value, describe
 from reconciler.loops.reconcile_loop import CycleReport
 from reconciler.model.actions import SetCapacity, TerminateInstance
 from reconciler.model.errors import ConfigError, PortError, Problem, ReconcilerError
@@ -141,9 +141,11 @@ class StatusBoard:
         self._actions: deque[PastAction] = deque(maxlen=RECENT_ACTIONS_MAX)
         self._has_led = False
         """Whether this replica has led since it started; set by the thread of the election."""
+        self._lost_seconds: float | None = None
+        """Monotonic time at which it lost the lead; None before that, and while it leads again."""
         self.history = History(clock.now)
-        self._failing: dict[tuple[str, str], PastAction] = {}
-        """By the action's name and subject."""
+        self._failing: dict[tuple[Value, ...], PastAction] = {}
+        """By the action's identity."""
         self._started_seconds = clock.monotonic_seconds()
         self._view = View(
             version=version, started_at=clock.now(), turned_seconds=clock.monotonic_seconds()
@@ -294,8 +296,7 @@ class StatusBoard:
 
     def _remember_failure(self, past: PastAction) -> None:
         """Keep a failed action until the same one succeeds. The lock is held."""
-        text = describe(past.outcome.action)
-        key = (text.name, text.subject)
+        key = describe(past.outcome.action).identity
         self._failing.pop(key, None)
         # A refusal is routine: a budget, a conflict, a pause that the API requested.
         if past.outcome.kind in {"failed", "unknown"}:

@@ -213,7 +213,7 @@ def failed_action_text(past: PastAction) -> str:
     """Return a failed action, with its cause."""
     text = describe(past.outcome.action)
     cause = past.outcome.detail or past.outcome.error or "no cause was given"
-    return f"{text.name} {text.subject} {past.outcome.kind}: {cause}"
+    return f"{text.name} {text.named} {past.outcome.kind}: {cause}"
 
 
 def api_call(where: str) -> str:

@@ -50,7 +50,7 @@ def _fleets(plan: Plan) -> None:
 
 def _subject(action: AnyAction) -> str:
     if isinstance(action, SetCapacity):
-        return f"{action.fleet} {action.from_capacity} -> {action.to_capacity}"
+        return f"{action.fleet} ({action.region}) {action.from_capacity} -> {action.to_capacity}"
     fields = action_to_json(action)
     if "pod" in fields:
         return f"{fields['namespace']}/{fields['pod']}"

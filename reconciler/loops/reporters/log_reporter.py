@@ -76,7 +76,7 @@ class LogReporter:
         """Log one action with decision, reason, before and after."""
         event, level = _EVENTS[outcome.kind]
         text = describe(outcome.action)
-        if not self._repeats.is_news(event, text.name, text.subject, text.before, text.after):
+        if not self._repeats.is_news(event, *text.identity, text.before, text.after):
             level = "debug"
         detail = {"detail": outcome.detail} if outcome.detail else {}
         if isinstance(outcome.action, SetCapacity) and outcome.action.places_taken:
@@ -219,8 +219,8 @@ class LogReporter:
             if news and self._repeats.is_news(events.FLEET_MISSING, fleet.fleet, fleet.region):
                 self._log.warning(events.FLEET_MISSING, fleet=fleet.fleet, region=fleet.region)
         for fleet in plan.fleets:
-            waits = fleet.removal
-            if waits and self._repeats.is_news(events.FLEET_REMOVAL_WAITS, fleet.fleet, waits):
+            waits, place = fleet.removal, (fleet.fleet, fleet.region)
+            if waits and self._repeats.is_news(events.FLEET_REMOVAL_WAITS, *place, waits):
                 self._log.info(
                     events.FLEET_REMOVAL_WAITS,
                     fleet=fleet.fleet,

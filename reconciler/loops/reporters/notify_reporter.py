@@ -74,8 +74,8 @@ class NotifyReporter:
     def action_ended(self, outcome: Outcome) -> None:
         """Note capacity that changed and actions that failed."""
         action, text = outcome.action, describe(outcome.action)
-        if outcome.kind == "failed" and self._repeats.is_news("failed", text.name, text.subject):
-            self._lines.append(f"{text.name} {text.subject} failed: {outcome.detail}")
+        if outcome.kind == "failed" and self._repeats.is_news("failed", *text.identity):
+            self._lines.append(f"{text.name} {text.named} failed: {outcome.detail}")
         if outcome.kind != "applied":
             return
         if isinstance(action, SetCapacity):

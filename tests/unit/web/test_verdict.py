@@ -11,6 +11,7 @@ from reconciler.cli.views.status import console, view_of
 from reconciler.config.loader import load_config
 from reconciler.model.errors import ConfigError, Forbidden, ObservationError, Problem, Unavailable
 from reconciler.model.snapshot import Ignored
+from tests.builders import AWAY
 from tests.unit.web.scene import Scene, fleet, raised
 
 DENIED = replace(
@@ -19,8 +20,8 @@ DENIED = replace(
     error="Forbidden",
 )
 CAUSE = (
-    "EC2 denies ModifyFleet: set-capacity primary-small failed: ec2 ModifyFleet: not allowed: "
-    "UnauthorizedOperation"
+    "EC2 denies ModifyFleet: set-capacity primary-small (us-west-2) failed: ec2 ModifyFleet: "
+    "not allowed: UnauthorizedOperation"
 )
 
 
@@ -64,6 +65,15 @@ def test_failure_is_over_when_the_same_action_succeeds() -> None:
         assert verdict(scene) == ("ok", [])
         status = json.loads(scene.ask("/api/status")[2])
         assert status["last_failed_action"]["detail"] == DENIED.detail
+
+
+def test_failure_in_one_region_is_not_over_when_another_region_delivers() -> None:
+    """All nodes were bought in the second region, and nobody saw that the first one denies it."""
+    with Scene() as scene:
+        scene.cycle(DENIED, raised(region=AWAY))
+        assert verdict(scene) == ("degraded", [CAUSE])
+        subjects = [each.subject for each in scene.board.history.decisions[:2]]
+        assert subjects == ["primary-small (us-east-1)", "primary-small (us-west-2)"]
 
 
 def test_failure_outlives_cycles_that_do_not_try_again() -> None:

@@ -12,7 +12,7 @@ from reconciler.model.plan import FleetPlan, Held, Plan, Unplaceable
 from reconciler.model.snapshot import Snapshot
 from reconciler.planner.explain.held import held_in_words
 from reconciler.telemetry.repeats import OBJECTS_MAX
-from tests.builders import HOME, NOW
+from tests.builders import AWAY, HOME, NOW
 from tests.unit.loops.reporters.reported import FREE, failing, raised, unplaced
 
 
@@ -97,12 +97,24 @@ def test_lasting_trouble_is_told_once_an_hour(scene: Scene) -> None:
     """One broken fleet must not fill the channel."""
     for _ in range(3):
         scene.cycle(raised("failed", detail="no"), unplaceable=(unplaced("giant"),))
-    assert scene.told == [
-        "nothing can take pod ns/giant: insufficient-memory\nset-capacity primary-small failed: no"
+    (text,) = scene.told
+    assert text.splitlines() == [
+        "nothing can take pod ns/giant: insufficient-memory",
+        "set-capacity primary-small (us-west-2) failed: no",
     ]
     scene.seconds = 3600
     scene.cycle(raised("failed", detail="no"))
     assert len(scene.told) == 2
+
+
+def test_failures_of_one_fleet_in_two_regions_are_both_told(scene: Scene) -> None:
+    """The channel named one region for an hour, and the other one bought nothing either."""
+    scene.cycle(raised("failed", "no"), raised("failed", "neither", region=AWAY))
+    (text,) = scene.told
+    assert text.splitlines() == [
+        "set-capacity primary-small (us-west-2) failed: no",
+        "set-capacity primary-small (us-east-1) failed: neither",
+    ]
 
 
 def test_many_lines_are_one_short_message(scene: Scene) -> None:

@@ -26,6 +26,7 @@ from reconciler.planner.demand import FLEET
 from reconciler.planner.fleets.health import MISSING, SILENT
 from reconciler.web.board import PastAction
 from reconciler.web.cause import Cause, Rule, Seen
+from reconciler.web.held_back import HELD_BACK, planning_failures
 
 STARTING_SECONDS: Final = 120.0
 """How long the first cycle may take; afterwards its absence is a failure."""
@@ -374,6 +375,7 @@ RULES: Final[tuple[Rule, ...]] = (
     _cycles,
     _wrong_place,
     _election,
+    planning_failures,
     _failed_actions,
     _silent_regions,
     _unseen_departing,
@@ -382,5 +384,6 @@ RULES: Final[tuple[Rule, ...]] = (
     _capacity,
     _missing,
     _budget,
+    *HELD_BACK,
 )
 """Within one level, causes are in this order."""

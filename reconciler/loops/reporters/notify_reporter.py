@@ -44,6 +44,8 @@ class NotifyReporter:
         binding = plan.binding
         if binding.contradicted and self._repeats.is_news("binding", binding.verdict):
             self._lines.append(f"cluster {verdict_line(binding_to_json(binding))}")
+        if plan.no_removals_because and self._repeats.is_news("planning"):
+            self._lines.append(f"no node is drained or ended: {plan.no_removals_because}")
         for fleet in plan.fleets:
             place = f"{fleet.fleet} ({fleet.region})"
             if fleet.unavailable and self._repeats.is_news("unavailable", place):

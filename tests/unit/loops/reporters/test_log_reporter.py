@@ -263,6 +263,21 @@ def test_verdict_on_the_cluster_is_told_at_start_at_each_change_and_while_it_is_
     assert len(scene.logged("cluster_binding", "error")) == 3
 
 
+def test_planning_that_fails_is_an_error_with_the_words_of_the_bug(scene: Scene) -> None:
+    """Nothing was drained any more, and the log of that day said nothing."""
+    bug = "planning what may go fails: KeyError: 'x', at disruption/idle.py:49"
+    pods = (unplaced("a", code="planning-failed", detail="is of a namespace on whose ..."),)
+    for _ in range(3):
+        scene.cycle(no_removals_because=bug, unplaceable=pods)
+    removals, left_out = scene.logged("planning_failed", "error")
+    assert (removals["left_out"], removals["reason"]) == ("removals", bug)
+    assert (left_out["left_out"], left_out["namespace"]) == ("pods", "ns")
+    assert left_out["reason"].startswith("it is of a namespace")
+    scene.seconds += 121
+    scene.cycle(no_removals_because=bug)
+    assert len(scene.logged("planning_failed")) == 3
+
+
 def test_clock_that_is_wrong_is_told_now_and_then(scene: Scene) -> None:
     """Nothing would be removed, and nobody would know that a clock is the cause."""
     for ahead in (0, 120, 3600, 3600, -3600):

@@ -33,6 +33,7 @@ class Scene:
         unplaceable: tuple[Unplaceable, ...] = (),
         fleets: tuple[FleetPlan, ...] = (),
         held: tuple[Held, ...] = (),
+        no_removals_because: str = "",
     ) -> None:
         """One cycle as the loop reports it."""
         plan = Plan(
@@ -43,6 +44,7 @@ class Scene:
             unplaceable=unplaceable,
             fleets=fleets,
             held=held,
+            no_removals_because=no_removals_because,
         )
         self.reporter.plan_made(Snapshot(at=NOW), plan)
         for each in outcomes:
@@ -78,6 +80,13 @@ def test_instance_that_is_held_is_told_with_the_reason_in_words(scene: Scene) ->
     held = Held(node=NodeName(""), instance="i-1", code="unlisted-node", detail=detail)
     scene.cycle(held=(held,))
     assert scene.told == [f"node of instance i-1 is held (unlisted-node): {held_in_words(held)}"]
+
+
+def test_planning_that_fails_is_told_once_an_hour(scene: Scene) -> None:
+    """Interrupted nodes end with their pods until somebody reports the bug."""
+    for _ in range(2):
+        scene.cycle(no_removals_because="planning what may go fails: KeyError: 'x'")
+    assert scene.told == ["no node is drained or ended: planning what may go fails: KeyError: 'x'"]
 
 
 def test_quarantined_pods_are_told(scene: Scene) -> None:

@@ -26,10 +26,23 @@ class ActionText:
     """The action's name in the JSON contract, such as `set-capacity`."""
     subject: str
     """The object: a fleet, a node, a pod, an instance."""
+    region: str = ""
+    """Of a fleet, since another region may have one of the same name; else empty."""
     facts: dict[str, Value]
-    """Where it is: fleet, region, node, instance, as far as they apply."""
+    """Where it is: fleet, region, node, instance, as far as they apply; of a node's taints and
+    annotations also which one (`key`)."""
     before: Value = None
     after: Value = None
+
+    @property
+    def identity(self) -> tuple[Value, ...]:
+        """Return what repeats of an action share and no other has, whatever their values are."""
+        return self.name, self.named, self.facts.get("key")
+
+    @property
+    def named(self) -> str:
+        """Return the object as no other one is named."""
+        return f"{self.subject} ({self.region})" if self.region else self.subject
 
 
 def describe(action: AnyAction) -> ActionText:
@@ -39,6 +52,7 @@ def describe(action: AnyAction) -> ActionText:
             return ActionText(
                 name="set-capacity",
                 subject=action.fleet,
+                region=action.region,
                 facts={"fleet": action.fleet, "fleet_id": action.id, "region": action.region},
                 before=action.from_capacity,
                 after=action.to_capacity,
@@ -72,9 +86,11 @@ def _of_node(action: TaintNode | UntaintNode | AnnotateNode | DeleteNode) -> Act
     facts: dict[str, Value] = {"node": action.node}
     match action:
         case TaintNode(taint=taint):
+            facts["key"] = taint.key
             text = f"{taint.key}={taint.value}:{taint.effect}"
             return ActionText(name="taint-node", subject=action.node, facts=facts, after=text)
         case UntaintNode():
+            facts["key"] = action.key
             return ActionText(
                 name="untaint-node", subject=action.node, facts=facts, before=action.key
             )

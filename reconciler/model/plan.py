@@ -292,6 +292,8 @@ class Plan:
     fleets: tuple[FleetPlan, ...] = ()
     cost: Cost
     kept: tuple[Kept, ...] = ()
+    no_removals_because: str = ""
+    """Why nothing is drained, ended or moved: planning it fails with a bug. Usually empty."""
     fleet_states: tuple[SavedFleetState, ...] = ()
     """The state of fleets to save after this cycle."""
     demands: tuple[SavedDemandState, ...] = ()

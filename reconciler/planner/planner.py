@@ -1,6 +1,7 @@
 """The planner: (Snapshot, PlannerSettings) -> Plan, by policies in a fixed order."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from reconciler.model.binding import Binding
 from reconciler.model.cluster import Pod
@@ -49,7 +50,8 @@ def plan(snapshot: Snapshot, settings: PlannerSettings, left_out: LeftOut = NOTH
         settings: The sector config, resolved.
         left_out: What to leave out of the plan.
     """
-    return finished(decide(snapshot, settings, left_out=left_out))
+    made = finished(decide(snapshot, settings, left_out=left_out))
+    return replace(made, no_removals_because=left_out.removals) if left_out.removals else made
 
 
 def decide(

@@ -30,7 +30,7 @@ def left_out_of(made: Plan) -> LeftOut:
             for pod in made.unplaceable
             if pod.reasons and pod.reasons[0].code == CODE
         },
-        removals=next((kept.detail for kept in made.kept if kept.code == CODE), ""),
+        removals=made.no_removals_because,
     )
 
 

@@ -18,12 +18,15 @@ from reconciler.model.plan import Plan
 from reconciler.model.snapshot import Snapshot
 from reconciler.ports.clock import Clock
 from reconciler.telemetry.scrubbing import Scrubber
-from reconciler.web.failing import FailingActions, PastAction
+from reconciler.web.failing import FAILING_SECONDS, FailingActions, PastAction
 from reconciler.web.history import History
 
 E = TypeVar("E", bound=ReconcilerError)
 
 RECENT_ACTIONS_MAX: Final = 100
+LOST_SECONDS: Final = FAILING_SECONDS
+"""For this long a replica says that it lost the lead, though another one has it: it was not asked
+to give it up. Then it is a standby like any other."""
 ALIVE_SECONDS: Final = 180.0
 """In addition to three pauses: a cycle whose calls all run into their time limits may take this
 long."""
@@ -57,7 +60,7 @@ class LeadershipView:
     trouble: str = ""
     """Why this replica could not take part in the election last time."""
     lost: bool = False
-    """Whether this replica has led since its start and no longer does."""
+    """Whether this replica led and no longer does: until another has led for `LOST_SECONDS`."""
 
 
 ALONE: Final = LeadershipView(enabled=False, leads=True)
@@ -136,6 +139,8 @@ class StatusBoard:
         self._actions: deque[PastAction] = deque(maxlen=RECENT_ACTIONS_MAX)
         self._has_led = False
         """Whether this replica has led since it started; set by the thread of the election."""
+        self._lost_seconds: float | None = None
+        """Monotonic time at which it lost the lead; None before that, and while it leads again."""
         self.history = History(clock.now)
         self._failing = FailingActions()
         self._started_seconds = clock.monotonic_seconds()
@@ -182,11 +187,20 @@ class StatusBoard:
         view = self._leadership()
         if view.trouble:
             view = replace(view, trouble=self._scrubbed(view.trouble))
-        return replace(view, lost=view.enabled and self._has_led and not view.leads)
+        lost = view.enabled and self._has_led and not view.leads
+        return replace(view, lost=lost and not self._another_has_led_for_long(view))
+
+    def _another_has_led_for_long(self, view: LeadershipView) -> bool:
+        since = self._lost_seconds
+        # While this replica cannot read the Lease, the holder that it knows of may be itself.
+        if not view.holder or view.trouble or since is None:
+            return False
+        return self._clock.monotonic_seconds() - since >= LOST_SECONDS
 
     def lead_gained(self) -> None:
         """Note that this replica began to lead; thread-safe."""
         self._has_led = True
+        self._lost_seconds = None
         because = f"current leader: {self._leadership().holder or 'unknown'}"
         self.history.note("leadership", "began to lead", "this replica", because)
 
@@ -194,6 +208,7 @@ class StatusBoard:
         """Note that this replica leads no longer; thread-safe."""
         with self._lock:
             self._view = replace(self._view, progress=())
+        self._lost_seconds = self._clock.monotonic_seconds()
         self.history.note("leadership", "leads no longer", "this replica", self._scrubbed(why))
 
     def success_age_seconds(self) -> float:

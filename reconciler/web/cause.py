@@ -7,7 +7,8 @@ from typing import Literal
 from reconciler.web.board import LeadershipView, View
 
 Level = Literal["ok", "starting", "standby", "limited", "degraded", "failing"]
-"""`limited`: the program works, and pods wait for what EC2 or the config does not provide."""
+"""`limited`: the program works, and pods or a minimum wait for what EC2 or the config does not
+provide, or a safety measure keeps nodes."""
 CauseKind = Literal[
     "loop-stuck",
     "api-server-unreachable",
@@ -27,6 +28,11 @@ CauseKind = Literal[
     "no-capacity",
     "fleet-missing",
     "budget-too-tight",
+    "planning-failed",
+    "update-halted",
+    "nodes-held",
+    "no-progress",
+    "below-minimum",
 ]
 
 

@@ -27,6 +27,7 @@ from reconciler.planner.fleets.health import MISSING, SILENT
 from reconciler.web.cause import Cause, Rule, Seen
 from reconciler.web.failing import PastAction
 from reconciler.web.failing_calls import causes_of_calls
+from reconciler.web.held_back import HELD_BACK, planning_failures
 from reconciler.web.second_loop import second_loop_fails
 
 STARTING_SECONDS: Final = 120.0
@@ -217,7 +218,7 @@ def failed_action_text(past: PastAction) -> str:
     """Return a failed action, with its cause."""
     text = describe(past.outcome.action)
     cause = past.outcome.detail or past.outcome.error or "no cause was given"
-    return f"{text.name} {text.subject} {past.outcome.kind}: {cause}"
+    return f"{text.name} {text.named} {past.outcome.kind}: {cause}"
 
 
 def api_call(where: str) -> str:
@@ -378,6 +379,7 @@ RULES: Final[tuple[Rule, ...]] = (
     _cycles,
     _wrong_place,
     _election,
+    planning_failures,
     _failed_actions,
     _silent_regions,
     _unseen_departing,
@@ -387,5 +389,6 @@ RULES: Final[tuple[Rule, ...]] = (
     _capacity,
     _missing,
     _budget,
+    *HELD_BACK,
 )
 """Within one level, causes are in this order."""

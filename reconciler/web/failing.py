@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Final
 
-from reconciler.loops.describe import describe
+from reconciler.loops.describe import Value, describe
 from reconciler.model.actions import AnyAction, SetCapacity, TerminateInstance
 from reconciler.model.errors import (
     Conflict,
@@ -53,16 +53,15 @@ class PastAction:
 class FailingActions:
     """Keeps each action that failed or was refused until the same one succeeds."""
 
-    _kept: dict[tuple[str, str], PastAction] = field(default_factory=dict)
-    """By the action's name and subject; the one that was tried last is the last."""
+    _kept: dict[tuple[Value, ...], PastAction] = field(default_factory=dict)
+    """By the action's identity; the one that was tried last is the last."""
 
     def note(self, past: PastAction) -> None:
         """Note an action that ended."""
         outcome = past.outcome
         if outcome.kind == "refused" and not outcome.error:
             return  # it was not tried, as an earlier step failed
-        text = describe(outcome.action)
-        key = (text.name, text.subject)
+        key = describe(outcome.action).identity
         before = self._kept.pop(key, None)
         routine = outcome.error not in REFUSALS or not _is_of_cloud(outcome.action)
         if outcome.settled or (outcome.kind == "refused" and routine):

@@ -179,7 +179,7 @@ def _of_action(outcome: Outcome, at: datetime) -> Decision:
         at=at,
         kind=kind,
         what=text.name,
-        subject=text.subject,
+        subject=text.named,
         outcome=outcome.kind,
         because=outcome.action.because,
         detail=outcome.detail,

@@ -64,7 +64,8 @@ def _cool_offs(plan: Plan) -> Iterator[NextStep]:
 def _launches(plan: Plan) -> Iterator[NextStep]:
     for fleet in plan.fleets:
         if fleet.launching and not fleet.unavailable:
-            what = f"{counted_noun(fleet.launching, 'node')} of {fleet.fleet} will join"
+            nodes = counted_noun(fleet.launching, "node")
+            what = f"{nodes} of {fleet.fleet} in {fleet.region} will join"
             yield NextStep(at=None, what=what, why="EC2 has them, or owes them")
 
 
@@ -87,7 +88,8 @@ def _long_ones(plan: Plan) -> Iterator[NextStep]:
         if fleet.update is not None:
             yield _update(fleet.update)
         if fleet.removal:
-            yield NextStep(at=None, what=f"{fleet.fleet} is emptied and removed", why=fleet.removal)
+            what = f"{fleet.fleet} in {fleet.region} is emptied and removed"
+            yield NextStep(at=None, what=what, why=fleet.removal)
     for back in plan.fallbacks:
         what = (
             f"{counted_noun(back.nodes, 'node')} of {back.fleet} standing in for {back.instead_of}"

@@ -151,6 +151,7 @@ def _past(past: PastAction) -> Json:
         "at": rfc3339_exact(past.at),
         "action": text.name,
         "subject": text.subject,
+        "region": text.region or None,
         "before": text.before,
         "after": text.after,
         "outcome": past.outcome.kind,

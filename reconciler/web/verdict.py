@@ -58,7 +58,7 @@ def _activity(view: View) -> str:
     if plan is None:
         return "Working"
     waiting = sum(1 for each in plan.placements if each.moved_from is None)
-    launching = sum(fleet.launching for fleet in plan.fleets)
+    launching = sum(fleet.launching for fleet in plan.fleets if not fleet.unavailable)
     parts = []
     if plan.unplaceable:
         parts.append(f"no fleet can run {counted_noun(len(plan.unplaceable), 'pod')}")

@@ -24,6 +24,10 @@ FIRING: dict[str, tuple[dict[str, str], int]] = {
         {'fleet_reconciler_cluster_bound{verdict="unproven"}': "0 1x200"},
         5,
     ),
+    "FleetReconcilerPlanningFails": (
+        {'fleet_reconciler_trouble{kind="planning-failed"}': "0 1x200"},
+        2,
+    ),
     "FleetReconcilerActionsFail": (
         {'fleet_reconciler_actions_total{outcome="failed"}': "0 0+1x200"},
         5,
@@ -34,6 +38,10 @@ FIRING: dict[str, tuple[dict[str, str], int]] = {
     ),
     "FleetReconcilerPodsUnplaceable": ({"fleet_reconciler_pods_unplaceable": "0 3x200"}, 15),
     "FleetReconcilerNoProgress": ({"fleet_reconciler_demand_quarantined": "0 1x200"}, 0),
+    "FleetReconcilerBelowMinimum": (
+        {'fleet_reconciler_trouble{kind="below-minimum"}': "0 1x200"},
+        15,
+    ),
     "FleetReconcilerNodesHeld": ({"fleet_reconciler_nodes_held": "0 1x200"}, 10),
     "FleetReconcilerConfigRefused": ({"fleet_reconciler_config_valid": "1 0x200"}, 5),
     "FleetReconcilerSecondLoopFails": (

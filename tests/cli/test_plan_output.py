@@ -171,7 +171,7 @@ def test_table_names_actions_and_what_waits(desk: Desk) -> None:
     cluster = desk.write("c.json", listing(pod("a"), pod("huge", memory="3000Gi")))
     answer = desk.plan("--cluster", cluster, "--output", "table")
     assert answer.code == 0
-    assert "primary-std" in answer.out
+    assert "primary-std (us-west-2) 0 -> 1" in answer.out
     assert "huge" in answer.out
     assert not answer.out.lstrip().startswith("{")
 

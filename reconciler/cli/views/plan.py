@@ -50,7 +50,7 @@ def _fleets(plan: Plan) -> None:
 
 def _subject(action: AnyAction) -> str:
     if isinstance(action, SetCapacity):
-        return f"{action.fleet} {action.from_capacity} -> {action.to_capacity}"
+        return f"{action.fleet} ({action.region}) {action.from_capacity} -> {action.to_capacity}"
     fields = action_to_json(action)
     if "pod" in fields:
         return f"{fields['namespace']}/{fields['pod']}"
@@ -68,6 +68,8 @@ def _actions(plan: Plan) -> None:
 
 def _held(plan: Plan) -> None:
     """Print what would have been ended, and what keeps it."""
+    if plan.no_removals_because:
+        print_text(f"\nNo node is drained or ended: {plan.no_removals_because}.\n")
     if plan.held:
         print_text("\n")
         rows = [(h.node or h.instance, h.code, held_in_words(h)) for h in plan.held]

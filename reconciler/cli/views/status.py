@@ -95,8 +95,9 @@ def _facts(status: Json) -> Iterator[str]:
     failed = status["last_failed_action"]
     if failed is not None:
         cause = failed["detail"] or "no cause was given"
-        at = _whole_seconds(failed["at"])
-        yield f"last failed action: {at} {failed['action']} {failed['subject']}: {cause}"
+        at, place = _whole_seconds(failed["at"]), _region_of(failed)
+        on = f"{failed['subject']} in {place}" if place else failed["subject"]
+        yield f"last failed action: {at} {failed['action']} {on}: {cause}"
     config = status["config"]
     if not config["valid"]:
         yield f"{config['file']} is refused; the last valid config stays in force:"
@@ -227,12 +228,18 @@ def _actions(status: Json) -> Iterator[RenderableType]:
     if actions:
         at = _short_times(status)
         yield Text()
-        columns = ("action", "subject", "outcome", "policy", "because")
+        columns = ("outcome", "policy", "because")
         rows = (
-            [at(action["at"]), *(action[key] for key in columns)]
-            for action in actions[:ACTIONS_MAX]
+            [at(each["at"]), each["action"], each["subject"], _region_of(each)]
+            + [each[key] for key in columns]
+            for each in actions[:ACTIONS_MAX]
         )
-        yield _table(("last actions", *columns), rows)
+        yield _table(("last actions", "action", "subject", "region", *columns), rows)
+
+
+def _region_of(action: Json) -> str:
+    """Return the region of an action on a fleet; an older program does not say."""
+    return str(action.get("region") or "")
 
 
 def _short_times(status: Json) -> Callable[[str | None], str]:
@@ -315,7 +322,7 @@ class _Table:
 
 
 def _says_something(name: str, column: Sequence[str]) -> bool:
-    return len(set(column)) > 1 if name == "region" else any(column)
+    return len(set(column) - {""}) > 1 if name == "region" else any(column)
 
 
 def _line(text: str, style: str = "") -> Text:

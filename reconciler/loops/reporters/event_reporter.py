@@ -119,12 +119,11 @@ class EventReporter:
     def _applied(self, action: AnyAction) -> None:
         match action:
             case SetCapacity():
-                text = (
-                    f"fleet {action.fleet} in {action.region} goes from {action.from_capacity}"
-                    f" to {action.to_capacity} nodes: {action.because}"
-                )
+                place = f"{action.fleet} in {action.region}"
+                change = f"from {action.from_capacity} to {action.to_capacity} nodes"
+                text = f"fleet {place} goes {change}: {action.because}"
                 for pod in self._waiting_for(action):
-                    self._emit_pod(pod, "TriggeredScaleUp", text, about=action.fleet)
+                    self._emit_pod(pod, "TriggeredScaleUp", text, about=place)
             case EvictPod() | DeletePod():
                 ended = "evicted from" if isinstance(action, EvictPod) else "deleted on"
                 text = f"{ended} {action.node} by {action.policy}: {action.because}"
@@ -181,5 +180,6 @@ class EventReporter:
 
 
 def _launching(placement: Placement) -> ObjectEvent:
-    text = f"waits for a node of fleet {placement.fleet} that is launching"
-    return pod_event(placement.pod, "WaitingForNode", text, about=str(placement.fleet))
+    place = f"{placement.fleet} in {placement.region}" if placement.region else placement.fleet
+    text = f"waits for a node of fleet {place} that is launching"
+    return pod_event(placement.pod, "WaitingForNode", text, about=str(place))

@@ -17,6 +17,7 @@ from reconciler.model.snapshot import Snapshot
 from reconciler.planner.clocks import SKEW_MAX
 from reconciler.planner.explain.held import held_in_words
 from reconciler.planner.fleets.health import MISSING
+from reconciler.planner.planning_failure import left_out_of
 from reconciler.records.binding import binding_to_json
 from reconciler.telemetry import events
 from reconciler.telemetry.repeats import Repeats
@@ -66,6 +67,7 @@ class LogReporter:
         """Log what the plan found wrong, once per change."""
         self._log_binding(plan.binding)
         self._log_skew(plan.clock_skew_seconds)
+        self._log_planning_failures(plan)
         self._log_unplaceable(plan.unplaceable)
         self._log_unavailable(plan)
         self._log_rebalancing(plan)
@@ -76,7 +78,7 @@ class LogReporter:
         """Log one action with decision, reason, before and after."""
         event, level = _EVENTS[outcome.kind]
         text = describe(outcome.action)
-        if not self._repeats.is_news(event, text.name, text.subject, text.before, text.after):
+        if not self._repeats.is_news(event, *text.identity, text.before, text.after):
             level = "debug"
         detail = {"detail": outcome.detail} if outcome.detail else {}
         if isinstance(outcome.action, SetCapacity) and outcome.action.places_taken:
@@ -161,6 +163,18 @@ class LogReporter:
         if wrong and self._repeats.is_news(events.CLOCK_SKEWED):
             self._log.error(events.CLOCK_SKEWED, ahead_seconds=ahead_seconds)
 
+    def _log_planning_failures(self, plan: Plan) -> None:
+        """Log every two minutes on what planning fails, and what is done without for it."""
+        left_out = left_out_of(plan)
+        if left_out.removals and self._repeats.is_news(events.PLANNING_FAILED):
+            reason = left_out.removals
+            self._log.error(events.PLANNING_FAILED, left_out="removals", reason=reason)
+        for name, why in sorted(left_out.namespaces.items())[:LINES_MAX]:
+            if self._repeats.is_news(events.PLANNING_FAILED, name):
+                self._log.error(
+                    events.PLANNING_FAILED, left_out="pods", namespace=name, reason=f"it {why}"
+                )
+
     def _log_unplaceable(self, found: tuple[Unplaceable, ...]) -> None:
         pods = {f"{each.pod}/{each.pod.uid}": each for each in found}
         causes = with_shared(pods.values(), _causes)
@@ -221,8 +235,8 @@ class LogReporter:
             if news and self._repeats.is_news(events.FLEET_MISSING, fleet.fleet, fleet.region):
                 self._log.warning(events.FLEET_MISSING, fleet=fleet.fleet, region=fleet.region)
         for fleet in plan.fleets:
-            waits = fleet.removal
-            if waits and self._repeats.is_news(events.FLEET_REMOVAL_WAITS, fleet.fleet, waits):
+            waits, place = fleet.removal, (fleet.fleet, fleet.region)
+            if waits and self._repeats.is_news(events.FLEET_REMOVAL_WAITS, *place, waits):
                 self._log.info(
                     events.FLEET_REMOVAL_WAITS,
                     fleet=fleet.fleet,

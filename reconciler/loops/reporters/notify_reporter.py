@@ -44,6 +44,8 @@ class NotifyReporter:
         binding = plan.binding
         if binding.contradicted and self._repeats.is_news("binding", binding.verdict):
             self._lines.append(f"cluster {verdict_line(binding_to_json(binding))}")
+        if plan.no_removals_because and self._repeats.is_news("planning"):
+            self._lines.append(f"no node is drained or ended: {plan.no_removals_because}")
         for fleet in plan.fleets:
             place = f"{fleet.fleet} ({fleet.region})"
             if fleet.unavailable and self._repeats.is_news("unavailable", place):
@@ -74,8 +76,8 @@ class NotifyReporter:
     def action_ended(self, outcome: Outcome) -> None:
         """Collect capacity that changed and actions that failed."""
         action, text = outcome.action, describe(outcome.action)
-        if outcome.kind == "failed" and self._repeats.is_news("failed", text.name, text.subject):
-            self._lines.append(f"{text.name} {text.subject} failed: {outcome.detail}")
+        if outcome.kind == "failed" and self._repeats.is_news("failed", *text.identity):
+            self._lines.append(f"{text.name} {text.named} failed: {outcome.detail}")
         if outcome.kind != "applied":
             return
         if isinstance(action, SetCapacity):

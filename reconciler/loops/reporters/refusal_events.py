@@ -87,7 +87,7 @@ def _of_pod(found: Unplaceable) -> ObjectEvent:
 
 
 def _codes(reasons: Sequence[Reason]) -> str:
-    return " ".join(sorted({f"{each.fleet}:{each.code}" for each in reasons}))
+    return " ".join(sorted({f"{each.fleet}:{each.region}:{each.code}" for each in reasons}))
 
 
 def _reasons(reasons: Sequence[Reason]) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 from rich.console import Console
 
 from reconciler.cli.views.status import view_of
-from tests.builders import make_pod
+from tests.builders import AWAY, make_pod
 from tests.unit.web.scene import Scene, bought, fleet, raised, unplaced
 
 FLEET = "primary-medium-us-west-2a"
@@ -57,6 +57,20 @@ def test_columns_that_say_nothing_take_no_room() -> None:
     assert not {"REGION", "NOTE"} & set(shown(status, 80).split())
     status["fleets"][0] |= {"region": "us-east-1", "unavailable": "cools off"}
     assert {"REGION", "NOTE"} <= set(shown(status, 80).split())
+
+
+def test_last_actions_on_fleets_of_one_name_name_their_regions() -> None:
+    """Two equal lines do not say that one of the regions refuses."""
+    with Scene() as scene:
+        scene.cycle(raised("failed"), raised(region=AWAY), fleets=(fleet(),))
+        status = json.loads(scene.ask("/api/status")[2])
+    text = shown(status, 200)
+    rows = [line.split()[1:5] for line in text.splitlines() if "set-capacity  " in line]
+    assert rows == [
+        ["set-capacity", "primary-small", "us-east-1", "applied"],
+        ["set-capacity", "primary-small", "us-west-2", "failed"],
+    ]
+    assert "set-capacity primary-small in us-west-2: no cause was given" in text
 
 
 def test_time_of_another_day_names_the_day() -> None:

@@ -122,11 +122,26 @@ def test_pods_are_served_while_planning_what_may_go_fails(monkeypatch: pytest.Mo
     made = plan_for_all(snapshot, SETTINGS)
     assert served(made) == {"a"}
     assert raises(made) != {}
+    assert "ZeroDivisionError: broken" in made.no_removals_because
     (kept,) = made.kept
     assert (kept.node, kept.code) == ("n", "planning-failed")
     assert "planning what may go fails: ZeroDivisionError: broken" in kept.detail
     (told,) = explain(snapshot, SETTINGS, made, nodes=["n"]).nodes
     assert "planning what may go fails" in told.because
+
+
+def test_plan_says_that_nothing_goes_where_no_node_could_say_so(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Instances that never join are not ended either, and there may be no node beside them."""
+    monkeypatch.setattr(
+        "reconciler.planner.planner.ORDER", (*ORDER, PolicySpec(name="broken", propose=fail))
+    )
+    snapshot = make_snapshot(*waiting("a"))
+    made = plan_for_all(snapshot, SETTINGS)
+    assert made.no_removals_because.startswith("planning what may go fails: ZeroDivisionError")
+    (told,) = explain(snapshot, SETTINGS, made, pods=["a/p"]).pods
+    assert told.verdict == "placed"
 
 
 def test_error_that_no_pending_pod_leads_to_is_raised(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,12 +11,12 @@ from reconciler.model.errors import (
     Throttled,
     Unavailable,
 )
-from reconciler.model.ids import Region
-from reconciler.model.plan import Plan
+from reconciler.model.ids import NodeName, Region
+from reconciler.model.plan import Held, HeldCode, Plan
 from reconciler.model.snapshot import CloudState, ClusterState, Ignored, Snapshot
 from reconciler.web.board import LeadershipView
 from tests.builders import HOME
-from tests.unit.web.scene import COST, Scene, fleet, raised, unplaced
+from tests.unit.web.scene import COST, UPDATE, Scene, fleet, raised, unplaced
 
 DENIED = replace(
     raised("failed"), detail="fleet fleet-1: UnauthorizedOperation: no", error="Forbidden"
@@ -28,6 +28,7 @@ THROTTLED = replace(
     raised("refused"), detail="fleet fleet-1: RequestLimitExceeded", error="Throttled"
 )
 COOLING = "InsufficientInstanceCapacity; cooling off until 12:05:00"
+BUG = "KeyError: 'x', at disruption/idle.py:49 (please report it with a snapshot)"
 
 
 def ec2_denied(scene: Scene) -> None:
@@ -159,6 +160,51 @@ def budget_too_tight(scene: Scene) -> None:
     scene.cycle(unplaceable=(unplaced("a", "max-cost", detail="would exceed max_hourly_usd"),))
 
 
+def planning_of_removals_fails(scene: Scene) -> None:
+    """A bug: interrupted nodes end with their pods."""
+    scene.cycle(no_removals_because=f"planning what may go fails: {BUG}")
+
+
+def planning_of_pods_fails(scene: Scene) -> None:
+    """The same with one tenant's pods."""
+    why = f"is of a namespace on whose pods planning fails: {BUG}"
+    scene.cycle(unplaceable=(unplaced("a", "planning-failed", detail=why),))
+
+
+def update_halted(scene: Scene) -> None:
+    """A launch template whose nodes never join."""
+    scene.cycle(fleets=(fleet(update=UPDATE),))
+
+
+def nodes_held(scene: Scene) -> None:
+    """A plan that would end half of the cluster."""
+    scene.cycle(held=tuple(held(f"n-{number}", "safety-stop") for number in range(5)))
+
+
+def instance_held(scene: Scene) -> None:
+    """Somebody protected an instance that never joined."""
+    one = Held(node=NodeName(""), instance="i-1", code="termination-protected")
+    scene.cycle(held=(one,))
+
+
+def held(name: str, code: HeldCode) -> Held:
+    """A node that would go."""
+    return Held(node=NodeName(name), code=code)
+
+
+def new_nodes_in_vain(scene: Scene) -> None:
+    """A taint that the config does not know."""
+    why = "2 times nodes of primary-small joined for such pods and none of them bound"
+    scene.cycle(quarantined=1, unplaceable=(unplaced("a", "no-progress", detail=why),))
+
+
+def below_the_minimum(scene: Scene) -> None:
+    """A fleet that EC2 gives nothing, which no pod waits for."""
+    scene.cycle(
+        fleets=(fleet(joined=1, current=4, launching=3, target=4, min=4, unavailable=COOLING),)
+    )
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class State:
     """One of them."""
@@ -232,5 +278,42 @@ STATES = tuple(
         ),
         (ec2_refuses_for_want_of_capacity, "degraded", "EC2 has no capacity", "VcpuLimitExceeded"),
         (budget_too_tight, "limited", "Budget too tight for 1 pod", "would exceed max_hourly_usd"),
+        (planning_of_removals_fails, "degraded", "No node is drained or ended", BUG),
+        (
+            planning_of_pods_fails,
+            "degraded",
+            "Planning fails on 1 pod",
+            f"ns/a is of a namespace on whose pods planning fails: {BUG}",
+        ),
+        (
+            update_halted,
+            "degraded",
+            "Rolling update of primary-small in us-west-2 is halted",
+            "launch template version 8: it never joined",
+        ),
+        (
+            nodes_held,
+            "limited",
+            "5 nodes are held (safety-stop)",
+            "n-0, n-1, n-2 (and 2 more): each would go, but the plan would remove so many nodes",
+        ),
+        (
+            instance_held,
+            "limited",
+            "1 node is held (termination-protected)",
+            "instance i-1: it would go, but it never became a node, and EC2 refuses to end it",
+        ),
+        (
+            new_nodes_in_vain,
+            "limited",
+            "New nodes do not help 1 kind of pods",
+            "ns/a: 2 times nodes of primary-small joined",
+        ),
+        (
+            below_the_minimum,
+            "limited",
+            "3 nodes of min_capacity do not come",
+            f"primary-small in us-west-2: {COOLING}",
+        ),
     )
 )

@@ -11,7 +11,7 @@ from reconciler.loops.reconcile_loop import CycleReport
 from reconciler.model.actions import SetCapacity
 from reconciler.model.cluster import Node, Pod
 from reconciler.model.errors import ReconcilerError
-from reconciler.model.ids import FleetId, PodKey
+from reconciler.model.ids import FleetId, PodKey, Region
 from reconciler.model.outcome import Outcome, OutcomeKind
 from reconciler.model.plan import (
     Cost,
@@ -146,13 +146,13 @@ class Scene:
         return None
 
 
-def raised(kind: OutcomeKind = "applied") -> Outcome:
+def raised(kind: OutcomeKind = "applied", region: Region = HOME) -> Outcome:
     """The end of a scale-up."""
     action = SetCapacity(
         fleet="primary-small",
         provider="ec2-fleet",
         id=FleetId("fleet-1"),
-        region=HOME,
+        region=region,
         from_capacity=2,
         to_capacity=5,
         policy="scale-up",

@@ -1,16 +1,19 @@
 """What the pages say of a replica's role."""
 
 import json
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 
 from reconciler.adapters.memory import ManualClock
+from reconciler.loops.reconcile_loop import CycleReport
 from reconciler.model.plan import Plan
 from reconciler.model.snapshot import ClusterState, Snapshot
-from reconciler.web.board import LeadershipView, StatusBoard
+from reconciler.web.board import LOST_SECONDS, LeadershipView, StatusBoard
 from reconciler.web.metrics import Metrics
 from reconciler.web.routes import Answer, Routes
+from reconciler.web.verdict import verdict_of
 from tests.builders import HOME
 from tests.unit.web.scene import COST
 
@@ -54,6 +57,40 @@ def test_page_says_why_a_replica_stands_by() -> None:
     assert b"leader (pod-1)" in ask(LEADER, "/").body
     assert b"standby (current leader: pod-2)" in ask(STANDBY, "/").body
     assert b"no answer" in ask(CUT_OFF, "/").body
+
+
+def lost_lead(now: LeadershipView) -> tuple[StatusBoard, ManualClock]:
+    """A replica that led and lost the Lease, and what it knows of the lead since."""
+    clock, views = ManualClock(), [LEADER]
+    board = StatusBoard(clock, "1", lambda: True, lambda: views[0])
+    plan = Plan(at=clock.now(), cluster="analytics", home_region=HOME, cost=COST)
+    board.plan_made(Snapshot(at=clock.now(), cluster=ClusterState()), plan)
+    board.cycle_ended(CycleReport(number=1, plan=plan))
+    board.lead_gained()
+    views[0] = now
+    board.lead_lost("the Lease could not be renewed")
+    return board, clock
+
+
+def test_lead_that_another_has_for_long_leaves_a_standby() -> None:
+    """After each change of leaders the old one was degraded until somebody restarted it."""
+    board, clock = lost_lead(STANDBY)
+    kinds = []
+    for _ in range(3):
+        kinds.append([each.kind for each in verdict_of(board).causes if each.level != "failing"])
+        clock.advance(LOST_SECONDS - 1)
+    assert kinds == [["lease-lost"], ["lease-lost"], ["not-leader"]]
+    board.lead_gained()
+    board.lead_lost("the Lease could not be renewed")
+    assert board.leadership.lost
+
+
+@pytest.mark.parametrize("now", [replace(STANDBY, holder=""), CUT_OFF], ids=["free", "cut-off"])
+def test_lead_that_nobody_is_known_to_have_stays_lost(now: LeadershipView) -> None:
+    """Nothing may be bought for as long as this lasts."""
+    board, clock = lost_lead(now)
+    clock.advance(10 * LOST_SECONDS)
+    assert board.leadership.lost
 
 
 def test_lead_that_came_and_went_unasked_is_told_to_the_first_who_asks() -> None:

@@ -15,6 +15,7 @@ from reconciler.model.ids import NodeName
 from reconciler.model.plan import Kept
 from reconciler.model.text import rfc3339
 from reconciler.web.overview import Overviews
+from tests.builders import AWAY, HOME
 from tests.unit.web.crowd import busy_day
 from tests.unit.web.scene import FALLBACK, HEADROOM, MISSING, UPDATE, Scene, fleet, unplaced
 
@@ -78,6 +79,16 @@ def test_page_says_when_the_next_node_goes(scene: Scene) -> None:
         (rfc3339(at + timedelta(seconds=20)), "the next plan at the latest"),
     ]
     assert steps[0]["why"] == "b: 5s to go"
+
+
+def test_steps_of_fleets_of_one_name_name_their_regions(scene: Scene) -> None:
+    """Two equal lines do not say where a node comes, or which fleet goes."""
+    here = fleet(launching=1, removal="2 nodes left")
+    scene.cycle(fleets=(here, replace(here, region=AWAY)))
+    steps = {step["what"] for step in json.loads(scene.ask("/api/status")[2])["next"]}
+    for region in (HOME, AWAY):
+        assert f"1 node of primary-small in {region} will join" in steps
+        assert f"primary-small in {region} is emptied and removed" in steps
 
 
 @pytest.fixture(scope="module")

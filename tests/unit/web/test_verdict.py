@@ -4,14 +4,18 @@ import html
 import json
 import re
 from dataclasses import replace
+from typing import get_args
 
 import pytest
 
 from reconciler.cli.views.status import console, view_of
 from reconciler.config.loader import load_config
 from reconciler.model.errors import ConfigError, Forbidden, ObservationError, Problem, Unavailable
+from reconciler.model.plan import HeldCode
 from reconciler.model.snapshot import Ignored
-from tests.unit.web.scene import Scene, fleet, raised
+from reconciler.web.held_back import HELD_REMEDIES
+from tests.builders import AWAY
+from tests.unit.web.scene import Scene, fleet, raised, unplaced
 
 DENIED = replace(
     raised("failed"),
@@ -19,8 +23,8 @@ DENIED = replace(
     error="Forbidden",
 )
 CAUSE = (
-    "EC2 denies ModifyFleet: set-capacity primary-small failed: ec2 ModifyFleet: not allowed: "
-    "UnauthorizedOperation"
+    "EC2 denies ModifyFleet: set-capacity primary-small (us-west-2) failed: ec2 ModifyFleet: "
+    "not allowed: UnauthorizedOperation"
 )
 
 
@@ -64,6 +68,15 @@ def test_failure_is_over_when_the_same_action_succeeds() -> None:
         assert verdict(scene) == ("ok", [])
         status = json.loads(scene.ask("/api/status")[2])
         assert status["last_failed_action"]["detail"] == DENIED.detail
+
+
+def test_failure_in_one_region_is_not_over_when_another_region_delivers() -> None:
+    """All nodes were bought in the second region, and nobody saw that the first one denies it."""
+    with Scene() as scene:
+        scene.cycle(DENIED, raised(region=AWAY))
+        assert verdict(scene) == ("degraded", [CAUSE])
+        subjects = [each.subject for each in scene.board.history.decisions[:2]]
+        assert subjects == ["primary-small (us-east-1)", "primary-small (us-west-2)"]
 
 
 def test_failure_outlives_cycles_that_do_not_try_again() -> None:
@@ -142,6 +155,36 @@ def test_calls_denied_for_the_time_of_day_are_no_fault_of_the_policy(why: str, r
         (cause,) = json.loads(scene.ask("/api/status")[2])["verdict"]["causes"]
     assert cause["kind"] == "ec2-denied"
     assert cause["remedy"].startswith(remedy)
+
+
+def test_nodes_that_ec2_owes_and_does_not_give_are_not_launching() -> None:
+    """A group stays at a target that nobody needs any more; its nodes were "launching" for ever."""
+    short = fleet(current=5, launching=3, unavailable="EC2 reports the activity status as error")
+    with Scene() as scene:
+        scene.cycle(fleets=(short, fleet(region=AWAY, launching=1)))
+        status = json.loads(scene.ask("/api/status")[2])
+    assert (status["verdict"]["level"], status["verdict"]["text"]) == ("ok", "1 node launching")
+
+
+def test_pods_of_several_namespaces_on_which_planning_fails_are_one_cause() -> None:
+    """A secret in the text of the bug would be on the page."""
+    why = "is of a namespace on whose pods planning fails: KeyError: token=abcdefgh"
+    pods = [unplaced(name, "planning-failed", detail=why) for name in ("a", "b")]
+    other = replace(pods[1], pod=replace(pods[1].pod, namespace="other"))
+    with Scene() as scene:
+        scene.cycle(unplaceable=(pods[0], other), no_removals_because="fails: token=abcdefgh")
+        found = json.loads(scene.ask("/api/status")[2])["verdict"]["causes"]
+    assert [(each["kind"], each["headline"]) for each in found] == [
+        ("planning-failed", "No node is drained or ended"),
+        ("planning-failed", "Planning fails on 2 pods"),
+    ]
+    assert found[1]["detail"].endswith("; also in 1 more namespace")
+    assert "abcdefgh" not in str(found)
+
+
+def test_every_measure_that_holds_nodes_has_a_remedy() -> None:
+    """The status of a node that is held by a new one could not be shown."""
+    assert set(HELD_REMEDIES) == set(get_args(HeldCode))
 
 
 def test_pods_without_a_sector_are_told_wherever_one_looks(

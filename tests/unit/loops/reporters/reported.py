@@ -1,7 +1,7 @@
 """What a plan may find and an action may come to, for those that report it."""
 
 from reconciler.model.actions import SetCapacity
-from reconciler.model.ids import FleetId, PodKey
+from reconciler.model.ids import FleetId, PodKey, Region
 from reconciler.model.outcome import Outcome, OutcomeKind
 from reconciler.model.plan import Cost, FleetPlan, Reason, Unplaceable
 from tests.builders import HOME
@@ -9,13 +9,20 @@ from tests.builders import HOME
 FREE = Cost(hourly_usd_before=0, hourly_usd_after=0, hourly_usd_lower_bound=0, gap=0)
 
 
-def raised(kind: OutcomeKind, detail: str = "", to: int = 5, *, places_taken: str = "") -> Outcome:
+def raised(
+    kind: OutcomeKind,
+    detail: str = "",
+    to: int = 5,
+    *,
+    region: Region = HOME,
+    places_taken: str = "",
+) -> Outcome:
     """The end of a scale-up from 2."""
     action = SetCapacity(
         fleet="primary-small",
         provider="ec2-fleet",
         id=FleetId("fleet-1"),
-        region=HOME,
+        region=region,
         from_capacity=2,
         to_capacity=to,
         policy="scale-up",

@@ -24,7 +24,7 @@ from reconciler.model.plan import Cost, Held, HeldCode, Kept, Placement, Plan, R
 from reconciler.model.snapshot import ClusterState, Snapshot
 from reconciler.planner.explain.held import held_in_words
 from reconciler.ports.object_events import ObjectEvent
-from tests.builders import HOME, NOW, make_pod
+from tests.builders import AWAY, HOME, NOW, make_pod
 
 NODE = NodeName("node-1")
 POD = PodKey(namespace="web", name="api-1", uid="u1")
@@ -118,6 +118,25 @@ def test_pod_on_launching_capacity_hears_what_it_waits_for() -> None:
     """Minutes of silence look like a broken autoscaler."""
     plan = replace(PLAN, placements=(Placement(pod=POD, fleet="primary-small", launching=0),))
     assert [each.reason for each in told(plan)] == ["WaitingForNode"]
+
+
+def test_pods_hear_of_fleets_of_one_name_in_two_regions() -> None:
+    """The Event about the second region was counted on top of the first one's, and not shown."""
+    about: dict[str, set[str]] = {}
+    for region in (HOME, AWAY):
+        reason = Reason(fleet="primary-small", region=region, code="taint", detail="gpu=true")
+        coming = Placement(pod=POD, fleet="primary-small", region=region, new_node=0)
+        waits = Placement(pod=POD, fleet="primary-small", region=region, launching=0)
+        refused = Unplaceable(pod=OTHER, reasons=(reason,))
+        plan = replace(PLAN, placements=(coming, waits), unplaceable=(refused,))
+        for event in told(plan, replace(RAISE, region=region)):
+            assert str(region) in event.message
+            about.setdefault(event.reason, set()).add(event.about)
+    assert {reason: len(each) for reason, each in about.items()} == {
+        "NotTriggerScaleUp": 2,
+        "TriggeredScaleUp": 2,
+        "WaitingForNode": 2,
+    }
 
 
 def test_moved_pod_hears_why_and_where_its_place_is() -> None:

@@ -16,7 +16,7 @@ from reconciler.model.outcome import Outcome, OutcomeKind
 from reconciler.model.plan import Held, Plan, Reason
 from reconciler.model.snapshot import Ignored, Snapshot
 from reconciler.planner.explain.held import held_in_words
-from tests.builders import HOME, NOW
+from tests.builders import AWAY, HOME, NOW
 from tests.unit.loops.reporters.reported import FREE, failing, raised, unplaced
 
 SUMMARY_SECONDS = 120.0
@@ -108,6 +108,26 @@ def test_repeated_trouble_is_said_once_in_two_minutes(scene: Scene) -> None:
     scene.seconds = 121
     scene.cycle(raised("refused"))
     assert len(scene.logged("action_refused")) == 3
+
+
+@pytest.mark.parametrize("kind", ["failed", "applied"])
+def test_fleets_of_one_name_are_told_apart_by_their_region(scene: Scene, kind: OutcomeKind) -> None:
+    """A purchase in the second region, or its refusal, was missing from the log."""
+    scene.cycle(raised(kind), raised(kind, region=AWAY))
+    told = scene.logged(f"action_{kind}")
+    assert [(each["fleet"], each["region"]) for each in told] == [
+        ("primary-small", HOME),
+        ("primary-small", AWAY),
+    ]
+
+
+def test_removal_that_waits_in_two_regions_is_told_of_each(scene: Scene) -> None:
+    """Whoever waits for the one that is left would look in the wrong region."""
+    here = replace(failing(""), removal="2 nodes left")
+    for _ in range(2):
+        scene.cycle(fleets=(here, replace(here, region=AWAY)))
+    told = scene.logged("fleet_removal_waits")
+    assert [each["region"] for each in told] == [HOME, AWAY]
 
 
 def test_unplaceable_pod_is_said_once_per_change(scene: Scene) -> None:
@@ -241,6 +261,21 @@ def test_verdict_on_the_cluster_is_told_at_start_at_each_change_and_while_it_is_
     scene.seconds += 121
     scene.cycle(binding=wrong)
     assert len(scene.logged("cluster_binding", "error")) == 3
+
+
+def test_planning_that_fails_is_an_error_with_the_words_of_the_bug(scene: Scene) -> None:
+    """Nothing was drained any more, and the log of that day said nothing."""
+    bug = "planning what may go fails: KeyError: 'x', at disruption/idle.py:49"
+    pods = (unplaced("a", code="planning-failed", detail="is of a namespace on whose ..."),)
+    for _ in range(3):
+        scene.cycle(no_removals_because=bug, unplaceable=pods)
+    removals, left_out = scene.logged("planning_failed", "error")
+    assert (removals["left_out"], removals["reason"]) == ("removals", bug)
+    assert (left_out["left_out"], left_out["namespace"]) == ("pods", "ns")
+    assert left_out["reason"].startswith("it is of a namespace")
+    scene.seconds += 121
+    scene.cycle(no_removals_because=bug)
+    assert len(scene.logged("planning_failed")) == 3
 
 
 def test_clock_that_is_wrong_is_told_now_and_then(scene: Scene) -> None:

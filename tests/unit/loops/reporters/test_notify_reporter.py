@@ -12,7 +12,7 @@ from reconciler.model.plan import FleetPlan, Held, Plan, Unplaceable
 from reconciler.model.snapshot import Snapshot
 from reconciler.planner.explain.held import held_in_words
 from reconciler.telemetry.repeats import OBJECTS_MAX
-from tests.builders import HOME, NOW
+from tests.builders import AWAY, HOME, NOW
 from tests.unit.loops.reporters.reported import FREE, failing, raised, unplaced
 
 
@@ -33,6 +33,7 @@ class Scene:
         unplaceable: tuple[Unplaceable, ...] = (),
         fleets: tuple[FleetPlan, ...] = (),
         held: tuple[Held, ...] = (),
+        no_removals_because: str = "",
     ) -> None:
         """One cycle as the loop reports it."""
         plan = Plan(
@@ -43,6 +44,7 @@ class Scene:
             unplaceable=unplaceable,
             fleets=fleets,
             held=held,
+            no_removals_because=no_removals_because,
         )
         self.reporter.plan_made(Snapshot(at=NOW), plan)
         for each in outcomes:
@@ -80,6 +82,13 @@ def test_instance_that_is_held_is_told_with_the_reason_in_words(scene: Scene) ->
     assert scene.told == [f"node of instance i-1 is held (unlisted-node): {held_in_words(held)}"]
 
 
+def test_planning_that_fails_is_told_once_an_hour(scene: Scene) -> None:
+    """Interrupted nodes end with their pods until somebody reports the bug."""
+    for _ in range(2):
+        scene.cycle(no_removals_because="planning what may go fails: KeyError: 'x'")
+    assert scene.told == ["no node is drained or ended: planning what may go fails: KeyError: 'x'"]
+
+
 def test_quarantined_pods_are_told(scene: Scene) -> None:
     """A runaway that was stopped is a workload that does not run."""
     scene.cycle(unplaceable=(unplaced("web", "no-progress"),))
@@ -97,12 +106,24 @@ def test_lasting_trouble_is_told_once_an_hour(scene: Scene) -> None:
     """One broken fleet must not fill the channel."""
     for _ in range(3):
         scene.cycle(raised("failed", detail="no"), unplaceable=(unplaced("giant"),))
-    assert scene.told == [
-        "nothing can take pod ns/giant: insufficient-memory\nset-capacity primary-small failed: no"
+    (text,) = scene.told
+    assert text.splitlines() == [
+        "nothing can take pod ns/giant: insufficient-memory",
+        "set-capacity primary-small (us-west-2) failed: no",
     ]
     scene.seconds = 3600
     scene.cycle(raised("failed", detail="no"))
     assert len(scene.told) == 2
+
+
+def test_failures_of_one_fleet_in_two_regions_are_both_told(scene: Scene) -> None:
+    """The channel named one region for an hour, and the other one bought nothing either."""
+    scene.cycle(raised("failed", "no"), raised("failed", "neither", region=AWAY))
+    (text,) = scene.told
+    assert text.splitlines() == [
+        "set-capacity primary-small (us-west-2) failed: no",
+        "set-capacity primary-small (us-east-1) failed: neither",
+    ]
 
 
 def test_many_lines_are_one_short_message(scene: Scene) -> None:

@@ -16,7 +16,7 @@ from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.capacity.problem.purchase import Promised
 from reconciler.planner.planner import plan
 from reconciler.planner.policies.scale_up import sector_purchases
-from reconciler.planner.promised import promised_places
+from reconciler.planner.promised_places import promised_places
 from reconciler.planner.settings import (
     FleetSettings,
     Headroom,

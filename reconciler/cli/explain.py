@@ -146,7 +146,7 @@ def _from_running(
     flags = ("kubeconfig", "context", "catalogue")
     if not program.is_named and (other or any(request.flags.get(flag) for flag in flags)):
         return None
-    from reconciler.web.asking import ask_explanations  # noqa: PLC0415 - slow to load
+    from reconciler.web.client import ask_explanations  # noqa: PLC0415 - slow to load
 
     name = request.flags.get("cluster-name")
     asked = program_of(

@@ -50,7 +50,7 @@ def command(
 
     In a cluster: kubectl port-forward the reconciler's port 9235 first.
     """
-    from reconciler.web.asking import ask_status  # noqa: PLC0415 - slow to load
+    from reconciler.web.client import ask_status  # noqa: PLC0415 - slow to load
 
     # With an address no config is needed: any cluster's program may run there.
     asked = program_of(listen, listen_token_file, config_file or config, cluster="any")

@@ -44,7 +44,7 @@ class Window:
     longest_seconds: float
     calm_seconds: float
     unhurried: Container[str] = ()
-    """Namespaces."""
+    """Namespaces whose bursts are always collected for `longest_seconds`."""
 
 
 class Changes(Protocol):

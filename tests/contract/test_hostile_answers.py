@@ -14,7 +14,7 @@ from reconciler.machine.deadline import within
 from reconciler.model.errors import InputError, OutcomeUnknown, Refused, Unavailable
 from reconciler.ports.forge import CommitStatus, Forge
 from reconciler.ports.repository import CommitId
-from reconciler.web import asking
+from reconciler.web import client
 from tests.contract.scripted import Answer, scripted_server
 from tests.waiting import until
 
@@ -49,10 +49,10 @@ def trickling(begins: bytes = IN_THE_HEAD) -> Iterator[str]:
 
 def test_status_of_a_server_that_trickles_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     """A timeout of the socket begins anew with each byte: the command would hang for ever."""
-    monkeypatch.setattr(asking, "TIMEOUT_SECONDS", 0.5)
-    monkeypatch.setattr(asking, "WHOLE_ANSWER_SECONDS", 0.5)
+    monkeypatch.setattr(client, "TIMEOUT_SECONDS", 0.5)
+    monkeypatch.setattr(client, "WHOLE_ANSWER_SECONDS", 0.5)
     with trickling() as address, pytest.raises(Unavailable, match="no whole answer within"):
-        asking.ask_status(address)
+        client.ask_status(address)
 
 
 def test_query_of_a_server_that_trickles_ends() -> None:
@@ -114,17 +114,17 @@ def test_deeply_nested_answers_are_refused_cleanly() -> None:
             PrometheusServer(PrometheusSettings(url=url)).query("up", NOW)
         address = url.removeprefix("http://")
         with pytest.raises(InputError, match="is not a reconciler's status endpoint"):
-            asking.ask_status(address)
+            client.ask_status(address)
         with pytest.raises(InputError, match="is not a reconciler's status endpoint"):
-            asking.ask_explanations(address, {"pod": ["a/b"]})
+            client.ask_explanations(address, {"pod": ["a/b"]})
 
 
 def test_answer_beyond_the_limit_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """It would fill the memory of whoever asks."""
-    monkeypatch.setattr(asking, "BODY_MAX_BYTES", 1024**2)
+    monkeypatch.setattr(client, "BODY_MAX_BYTES", 1024**2)
     answer = Answer(200, b" " * (1024**2 + 1), {})
     with scripted_server(lambda _: answer) as url, pytest.raises(InputError, match="more than 1"):
-        asking.ask_status(url.removeprefix("http://"))
+        client.ask_status(url.removeprefix("http://"))
 
 
 def test_error_of_a_call_in_time_is_its_own() -> None:

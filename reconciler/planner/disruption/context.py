@@ -19,7 +19,7 @@ from reconciler.planner.nodes.drain_taints import (
     is_draining_by_us,
     is_draining_voluntarily,
 )
-from reconciler.planner.promised import KeptPlaces
+from reconciler.planner.promised_places import KeptPlaces
 from reconciler.planner.rules import Judge, judge_of
 from reconciler.planner.settings import FleetSettings
 from reconciler.planner.view import ClusterView

@@ -16,7 +16,7 @@ from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.capacity.problem.purchase import Promised
 from reconciler.planner.planner import plan
 from reconciler.planner.policies.scale_up import sector_purchases
-from reconciler.planner.promised import promised_places
+from reconciler.planner.promised_places import promised_places
 from reconciler.planner.settings import (
     FleetSettings,
     Headroom,
@@ -219,7 +219,7 @@ def test_headroom_opens_no_zone_while_pods_wait_for_their_nodes() -> None:
         assert placed(made) == HIGH
         (kept_free,) = made.headroom
         assert kept_free.missing == 1
-        assert "have spreads refuse pods that wait for nodes" in kept_free.because
+        assert "spreads would refuse pods that wait for nodes" in kept_free.because
     nodes = [NodeName(f"p-{zone}-4-{n}") for zone in (A, B) for n in range(2)]
     running = [
         replace(pod, node_name=name, phase="Running")
@@ -256,5 +256,5 @@ def test_node_in_the_place_of_another_opens_no_zone_while_pods_wait_for_their_no
     targets = {f.fleet: f.target for f in made.fleets}
     assert targets[IN_ANOTHER_SECTOR[2].name] == (0 if waits else 1)
     (told,) = [each for each in made.kept if each.node == f"{old.name}-0"]
-    assert ("have spreads refuse pods" in told.detail) == waits
+    assert ("spreads would refuse pods" in told.detail) == waits
     assert not waits or told.code == code

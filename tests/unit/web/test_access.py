@@ -13,7 +13,7 @@ from reconciler.model.plan import Plan
 from reconciler.records.plan import encoded_parts
 from reconciler.web import encoded_plan, server
 from reconciler.web.access import AccessRules
-from reconciler.web.asking import ask_status
+from reconciler.web.client import ask_status
 from tests.unit.web.scene import Scene, fleet
 
 TOKEN = "0123456789abcdef0123456789abcdef"

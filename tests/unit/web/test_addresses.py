@@ -9,7 +9,7 @@ from urllib.request import urlopen
 import pytest
 
 from reconciler.model.errors import ReconcilerError
-from reconciler.web.asking import ask_status
+from reconciler.web.client import ask_status
 from reconciler.web.server import WebServer
 from tests.unit.web.scene import Scene
 

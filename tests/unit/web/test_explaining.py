@@ -20,7 +20,7 @@ from reconciler.model.snapshot import ClusterState, Snapshot
 from reconciler.planner.planner import plan
 from reconciler.planner.settings import PlannerSettings
 from reconciler.web import explaining, server
-from reconciler.web.asking import ask_explanations
+from reconciler.web.client import ask_explanations
 from reconciler.web.explaining import QUESTIONS_MAX
 from reconciler.web.metrics import Metrics
 from reconciler.web.routes import Routes

@@ -23,8 +23,8 @@ from reconciler.model.plan import (
 from reconciler.ports.changes import Handled
 from reconciler.telemetry import metrics as names
 from reconciler.web import server
-from reconciler.web.asking import ask_status
 from reconciler.web.board import ConfigInForce
+from reconciler.web.client import ask_status
 from reconciler.web.server import WebServer
 from tests.builders import make_pod
 from tests.unit.web.scene import (

@@ -11,7 +11,7 @@ from reconciler.planner.disruption.blocker import Blocker
 from reconciler.planner.disruption.blockers.pods import NEEDED_BACK, at_minimum
 from reconciler.planner.disruption.context import DisruptionContext
 from reconciler.planner.disruption.drains.actions import taint
-from reconciler.planner.disruption.replacement.awaited import find_awaited
+from reconciler.planner.disruption.replacement.awaited_nodes import find_awaited
 from reconciler.planner.disruption.replacement.headroom_to_come import (
     HOLDS_HEADROOM,
     held_for_headroom,

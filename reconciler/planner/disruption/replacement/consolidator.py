@@ -30,7 +30,7 @@ from reconciler.planner.money import SAVING_PERCENT_MIN, usd
 from reconciler.planner.node_rows import in_each_zone
 from reconciler.planner.placement.classes import Group
 from reconciler.planner.placement.simulation import RowSpec
-from reconciler.planner.promised import TAKES_PLACES
+from reconciler.planner.promised_places import TAKES_PLACES
 from reconciler.planner.view import ClusterView
 
 NEW_NODES_MAX = 8

@@ -10,7 +10,7 @@ from reconciler.planner.disruption.context import DisruptionContext
 from reconciler.planner.disruption.replacement.unproven_version import unproven_version
 from reconciler.planner.fleets.inventory import FleetStatus
 from reconciler.planner.fleets.updates.outdated import Outdated
-from reconciler.planner.promised import TAKES_PLACES
+from reconciler.planner.promised_places import TAKES_PLACES
 
 
 def ask_for_successor(

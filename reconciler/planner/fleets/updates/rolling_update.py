@@ -28,7 +28,7 @@ from reconciler.planner.fleets.live import is_told
 from reconciler.planner.fleets.updates.batch_mark import BatchMark, read_mark
 from reconciler.planner.fleets.updates.canary import Canaries, Canary, stays
 from reconciler.planner.fleets.updates.drift import OldAndNew, old_and_new
-from reconciler.planner.fleets.updates.untold import standing_update
+from reconciler.planner.fleets.updates.unknown_version import standing_update
 from reconciler.planner.fleets.updates.update import Update
 from reconciler.planner.nodes.drain_taints import is_draining
 from reconciler.planner.nodes.starting import takes_pods

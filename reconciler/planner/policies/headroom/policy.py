@@ -30,7 +30,7 @@ from reconciler.planner.policies.headroom.rows import (
     is_worth,
     rows_in_order,
 )
-from reconciler.planner.promised import TAKES_PLACES, KeptPlaces
+from reconciler.planner.promised_places import TAKES_PLACES, KeptPlaces
 
 PIECES_MAX = 10_000
 """The most pieces bought for one item in one plan; the rest is reported as missing.

@@ -42,7 +42,7 @@ from reconciler.planner.policies.scale_up.sector_groups import (
     nodes_are_short,
     sector_groups,
 )
-from reconciler.planner.promised import promised_places
+from reconciler.planner.promised_places import promised_places
 from reconciler.planner.removal import TargetReason
 from reconciler.planner.reservations import WaitingClass
 

@@ -1,4 +1,4 @@
-"""A rolling update while EC2 does not tell the number of the fleet's launch template version."""
+"""A rolling update while EC2 does not return the number of the fleet's launch template version."""
 
 from typing import Any
 
@@ -75,7 +75,7 @@ def test_batch_waits_while_the_number_is_unknown() -> None:
     batch: list[Node | Pod] = [node("a", mark=1), node("b"), node("c", 120, ready=False)]
     made = unknown(*batch, full("a"), full("b"), target=3)
     assert (state(made), made.updates[0].version) == ("paused", NEW)
-    assert "EC2 does not tell" in made.updates[0].because
+    assert "EC2 does not return the number" in made.updates[0].because
     assert (marked(made), targets(made), drained(made)) == ({}, [], [])
     assert kept(made)["a"] == "replacement"
 
@@ -121,7 +121,7 @@ def test_canary_outlasts_cycles_without_the_number() -> None:
     """Expired nodes were replaced by nodes of the version whose first one was still watched."""
     made = expiring(watched(100), *NEW_NODE)
     assert (state(made), made.updates[0].version) == ("canary", NEW)
-    assert "EC2 does not tell" in made.updates[0].because
+    assert "EC2 does not return the number" in made.updates[0].because
     assert (targets(made), marked(made), drained(made)) == ([], {}, [])
     assert kept(made)["a"] == "rolling-update"
     assert [m.canary_since for m in made.fleet_states if m.canary_version] == [ago(100)]

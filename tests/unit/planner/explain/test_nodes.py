@@ -172,8 +172,8 @@ BUDGET = PodDisruptionBudget(namespace="ns", name="b", selector=selecting(), dis
             {"budgets": (replace(BUDGET, unreadable=True, selector=None),)},
             "unreadable-budget",
             (
-                "ns/web: a disruption budget of its namespace cannot be read, or there are too "
-                "many lines in those that may cover it"
+                "ns/web: a disruption budget of its namespace cannot be read, or those that may "
+                "cover it have too many expressions"
             ),
         ),
         (WEB, {"budgets": (BUDGET,)}, "budget", ""),

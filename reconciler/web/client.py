@@ -1,4 +1,4 @@
-"""Asks a running program for its status, over HTTP."""
+"""A client of the status server of a running program: asks for its status and explanations."""
 
 import json
 from collections.abc import Mapping, Sequence

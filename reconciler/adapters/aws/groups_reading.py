@@ -152,12 +152,14 @@ class GroupsReader:
             self._region, groups, self._taken_into_service, at, calls_max=calls_max
         )
 
-    def _taken_into_service(self, name: str, wanted: Collection[str]) -> dict[str, dict[str, Any]]:
-        """Return the newest activity by which the group took each of these into service.
+    def _taken_into_service(
+        self, name: str, wanted: Collection[str]
+    ) -> Iterator[tuple[str, dict[str, Any]]]:
+        """Yield these members with the newest activity by which the group took each into service.
 
         Pages are read until all are found.
         """
-        found: dict[str, dict[str, Any]] = {}
+        left = set(wanted)
         arguments = {"AutoScalingGroupName": name}
         with translated("describe_scaling_activities", changing=False):
             for _ in range(ACTIVITY_PAGES_MAX):
@@ -166,12 +168,12 @@ class GroupsReader:
                 )
                 for activity in listed(page, "Activities"):
                     instance = into_service(activity)
-                    if instance is not None and instance in wanted:
-                        found.setdefault(instance, activity)
-                if len(found) == len(wanted) or not page.get("NextToken"):
+                    if instance is not None and instance in left:
+                        left.remove(instance)
+                        yield instance, activity
+                if not left or not page.get("NextToken"):
                     break
                 arguments["NextToken"] = page["NextToken"]
-        return found
 
     def _activities(self, names: Sequence[str]) -> Iterator[Answer]:
         """Yield the last hour's activities of these groups."""

@@ -4,7 +4,7 @@ Their launch time in EC2 is when they came into the pool, hours before. Only sca
 when they left it, and Auto Scaling throttles such questions just when much is going on.
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final
 
@@ -17,7 +17,7 @@ GROUPS_PER_READ: Final = 10
 """How many groups' activities are asked for in an observation at most."""
 
 Activity = Mapping[str, Any]
-Ask = Callable[[str, Collection[str]], Mapping[str, Activity]]
+Ask = Callable[[str, Collection[str]], Iterable[tuple[str, Activity]]]
 
 
 class ServiceTimes:
@@ -48,15 +48,17 @@ class ServiceTimes:
         Args:
             region: The region.
             groups: All its groups as they are listed now.
-            ask: Returns the activities that took these members of a group into service, as far as
-                Auto Scaling tells them. Raises PortErrors.
+            ask: Yields these members of a group with the activity that took each into service, as
+                far as Auto Scaling tells them. Raises PortErrors, perhaps after some.
             at: AWS's time.
             calls_max: The limit of groups that are asked about.
         """
-        members = {each["AutoScalingGroupName"]: _members(each) for each in groups}
         running = {each["AutoScalingGroupName"] for each in groups if _keeps_running(each)}
-        listed = frozenset().union(*members.values())
         before = self._known.get(region, {})
+        if not running and not before:
+            return {"Activities": []}
+        members = {each["AutoScalingGroupName"]: _members(each) for each in groups}
+        listed = frozenset().union(*members.values())
         known = {each: activity for each, activity in before.items() if each in listed}
         untold = self._untold.get(region, set()) & known.keys()
         for name in running:
@@ -67,7 +69,9 @@ class ServiceTimes:
         for name in asked:
             wanted = members[name] & untold
             try:
-                known.update(ask(name, wanted))
+                for each, activity in ask(name, wanted):
+                    known[each] = activity
+                    untold.discard(each)
             except (Throttled, Unavailable):
                 break  # the next call would take as long
             except (NotFound, Forbidden, Refused):
@@ -82,7 +86,7 @@ def _members(group: Group) -> frozenset[str]:
     return frozenset(
         each["InstanceId"]
         for each in group.get("Instances", ())
-        if not each.get("LifecycleState", "").startswith("Warmed:")
+        if not (each.get("LifecycleState") or "").startswith("Warmed:")
     )
 
 

@@ -41,6 +41,8 @@ class Account:
         """When EC2 launched the instances."""
         self.activities: list[dict[str, Any]] = []
         """Scaling activities, the newest first."""
+        self.pages_max = 5
+        """The limit of pages of activities: more are throttled."""
         self.throttled: set[str] = set()
         """Calls that Auto Scaling and EC2 throttle."""
         self.down: set[str] = set()
@@ -177,6 +179,10 @@ class Account:
         name = arguments.get("AutoScalingGroupName")
         found = [a for a in self.activities if name in {None, a["AutoScalingGroupName"]}]
         start = int(arguments.get("NextToken", "0"))
+        if start >= arguments["MaxRecords"] * self.pages_max:
+            raise ClientError(
+                {"Error": {"Code": "Throttling", "Message": "slow"}}, "describe_scaling_activities"
+            )
         end = start + arguments["MaxRecords"]
         more = {"NextToken": str(end)} if end < len(found) else {}
         return {"Activities": found[start:end], **more}

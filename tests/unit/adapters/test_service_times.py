@@ -94,6 +94,18 @@ def test_many_instances_from_a_pool_are_each_as_old_as_their_activity(
     assert pool.minutes_old() == dict.fromkeys(names, 1)
 
 
+def test_what_was_told_before_a_page_is_throttled_is_kept(pool: Pool) -> None:
+    """While much is going on no reading would ever come to its end, and nothing be known."""
+    pool.take("i-1", minutes_ago=9)
+    for n in range(100):
+        pool.note(f"into warm pool: i-{n:05x}", GROUP, 2)
+    pool.take("i-2")
+    pool.account.pages_max = 1
+    assert pool.minutes_old() == {"i-1": 0, "i-2": 1}
+    pool.account.pages_max = 5
+    assert pool.minutes_old() == {"i-1": 9, "i-2": 1}
+
+
 def test_instances_whose_activities_are_too_far_back_are_as_old_as_the_first_observation(
     pool: Pool,
 ) -> None:

@@ -22,6 +22,7 @@ from reconciler.gitops.rendering.write import (
     write_rendered,
 )
 from reconciler.gitops.terraform_plan.root_files import home_directory, rendered_region
+from reconciler.machine.work_tree import assert_no_link
 
 EXAMPLE = "reconciler render --config sectors.yaml --out infrastructure/fleets"
 
@@ -55,6 +56,7 @@ def command(
     When DIR is that of a further region, the same directories are written. Files of an older render
     go, other files in the folder stay. Prints what changed.
     """
+    assert_no_link(out)  # before anything there is read: even the names of roots depend on it
     # A directory without a name of its own, such as `.`, has no neighbours.
     out = out if out.name not in {"", ".."} else out.resolve()
     named = stated_cluster_name(cluster_name)

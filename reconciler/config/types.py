@@ -101,20 +101,19 @@ _EXPRESSION_LENGTH_MAX = 200
 _PRIORITY_DIGITS_MAX = 6
 
 
-def _is_expression(text: str) -> bool:
+def _expression(text: str) -> str:
+    """Raise a `config/type` fault for what is no expression; it says which part is meant."""
+    expected = f"must be a regular expression (RE2) of at most {_EXPRESSION_LENGTH_MAX} characters"
     if not 0 < len(text) <= _EXPRESSION_LENGTH_MAX:
-        return False
+        raise wrong_type(expected)
     try:
         parse_expression(text)
-    except ValueError:
-        return False
-    return True
+    except ValueError as error:
+        raise wrong_type(f"{expected}: {quoted(str(error))}") from error
+    return text
 
 
-NamePattern: TypeAlias = Annotated[
-    Text,
-    matching(_is_expression, "a regular expression (RE2) of at most 200 characters"),
-]
+NamePattern: TypeAlias = Annotated[Text, AfterValidator(_expression)]
 """A regular expression that is looked for anywhere in a name."""
 
 

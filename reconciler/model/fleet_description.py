@@ -77,6 +77,8 @@ class FleetDescription:
     """What EC2 does with interrupted spot instances: terminate, stop or hibernate."""
     rebalances_capacity: bool = False
     """Whether EC2 launches replacements after rebalance recommendations."""
+    ends_replaced: bool = False
+    """Whether it then ends those by itself, after a delay (launch-before-terminate)."""
     target_capacity: int = 0
     on_demand_target: int = 0
     spot_target: int = 0

@@ -19,6 +19,16 @@ STATES_MAX: Final = 5000
 _UNBOUNDED: Final = int(parser.MAXREPEAT)
 _CLASS_BY_NAME: Final = re.compile(r"\[:\^?[a-z]+:\]")
 """RE2 supports `[[:digit:]]`, which Python reads as a set of these characters."""
+_PART: Final = re.compile(
+    r"(?P<escape>\\.)|(?P<set>\[\^?\]?(?:\\.|[^\]\\])*\])"
+    r"|(?P<flags>\(\?[a-zA-Z]*-?[a-zA-Z]*[:)])|(?P<up_to>\{,[0-9]*\})",
+    re.DOTALL,
+)
+"""What Python may read in another way than RE2, or just does not know."""
+_ALIKE: Final = re.compile(r"\(\?[ims]*-?[ims]*[:)]")
+"""Flags that both have."""
+_IN_SET: Final = re.compile(r"\\.|(?P<plain>[\[&~|])", re.DOTALL)
+"""Characters that say nothing special in a set, of which Python warns that they may some day."""
 _CATEGORIES: Final = {
     "CATEGORY_DIGIT": re.compile(r"\d"),
     "CATEGORY_NOT_DIGIT": re.compile(r"\D"),
@@ -85,7 +95,7 @@ class NameExpression:
 
 
 def parse_expression(text: str) -> NameExpression:
-    """Parse an expression that both Python and RE2 accept.
+    """Parse an expression of RE2, as far as Python can parse it.
 
     Raises:
         ValueError: It cannot be parsed, uses what one of them lacks, or repeats too much; the
@@ -95,13 +105,38 @@ def parse_expression(text: str) -> NameExpression:
     if by_name is not None:
         raise ValueError(f"{by_name[0]} is not supported")
     try:
-        tree = parser.parse(text)
+        tree = parser.parse(_PART.sub(_as_python_writes_it, text))
         builder = _Builder()
         ignores_case = bool(tree.state.flags & re.IGNORECASE)
         first = builder.sequence(tree, _FOUND, ignores_case=ignores_case)
     except (re.error, RecursionError, OverflowError) as error:
         raise ValueError(str(error)) from error
     return NameExpression(states=tuple(builder.states), first=first)
+
+
+def _as_python_writes_it(part: re.Match[str]) -> str:
+    """Return a part of an expression of RE2 in Python's words.
+
+    Raises:
+        ValueError: Only Python has it, or only RE2; or each reads it in another way.
+    """
+    match part.lastgroup, part[0]:
+        case "escape", r"\z":
+            return r"\Z"
+        case "escape", r"\Z":
+            raise ValueError(r"\Z is not supported: the end is $ or \z")
+        case "set", text:
+            return "[" + _IN_SET.sub(_escaped, text[1:])
+        case ("flags", text) if _ALIKE.fullmatch(text) is None:
+            raise ValueError(f"{text} is not supported")
+        case "up_to", text:
+            raise ValueError(f"{text} is not supported: write {{0{text[1:]}")
+        case _:
+            return part[0]
+
+
+def _escaped(part: re.Match[str]) -> str:
+    return f"\\{part[0]}" if part["plain"] else part[0]
 
 
 class _Builder:

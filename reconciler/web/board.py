@@ -42,6 +42,8 @@ class ConfigInForce:
     cluster: str = ""
     regions: tuple[str, ...] = ()
     dry_run: bool = False
+    allow_destroy: frozenset[str] = frozenset()
+    """Fleets that may be emptied once the config no longer names them."""
     sleep_seconds: float = 20.0
     loaded_at: datetime | None = None
     faults: tuple[str, ...] = ()

@@ -289,8 +289,8 @@ def _unseen_departing(seen: Seen) -> Iterator[Cause]:
         return
     denied = next((each for each in cloud.ignored if each.kind == "Provider"), None)
     known = {fleet.name for fleet in cloud.fleets} | {fleet.fleet for fleet in plan.fleets}
-    labels = (node.labels.get(FLEET) for node in snapshot.cluster.nodes)
-    left = sorted({name for name in labels if name and name not in known})
+    going = seen.view.config.allow_destroy - known
+    left = sorted(going & {node.labels.get(FLEET) for node in snapshot.cluster.nodes})
     if denied is None or not left:
         return
     side = "EC2" if denied.name == "ec2-fleet" else "Auto Scaling"

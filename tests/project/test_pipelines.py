@@ -123,14 +123,6 @@ def test_faults_of_a_config_are_told_before_a_role_is_needed() -> None:
         assert ours, step
 
 
-@pytest.mark.parametrize("file", [GITHUB, GITLAB])
-def test_names_of_unformatted_files_stay_out_of_the_log(file: Path) -> None:
-    """A name with a newline and `::error` in it writes an annotation in the platform's name."""
-    commands = [line for line in file.read_text().splitlines() if "terraform fmt -check" in line]
-    assert len(commands) == 1
-    assert commands[0].endswith("> /dev/null 2>&1")
-
-
 INSTALL = ("--no-deps --requirement", "/build.txt", "--no-build-isolation --requirement")
 """The program itself, tools for sources, everything else: in this order."""
 

@@ -8,8 +8,7 @@ from reconciler.adapters.aws.clients import Clients
 from reconciler.adapters.aws.ec2_fleet import wall_clock
 from reconciler.adapters.aws.errors import translated
 from reconciler.adapters.aws.group_details import GroupDetails
-from reconciler.adapters.aws.groups_reading import GroupsReader
-from reconciler.adapters.aws.in_turn import InTurn
+from reconciler.adapters.aws.groups_reading import Caches, GroupsReader
 from reconciler.adapters.aws.known_groups import Group, KnownGroups
 from reconciler.adapters.aws.regions import RegionReaders, observed, raw_answers
 from reconciler.adapters.aws.repeating import change
@@ -53,8 +52,7 @@ class AutoScalingCloud:
         self._now = now
         self._regions = RegionReaders(self._answers)
         self._known = KnownGroups(awake_seconds)
-        self._details = GroupDetails(now, awake_seconds)
-        self._refreshes = InTurn()
+        self._caches = Caches(details=GroupDetails(now, awake_seconds))
 
     def observe(self, regions: Sequence[Region]) -> CloudState:
         """See ports.cloud; a slow region is given a limited time once another has answered.
@@ -204,6 +202,5 @@ class AutoScalingCloud:
             self._cluster,
             named,
             self._now,
-            details=self._details,
-            refreshes=self._refreshes,
+            self._caches,
         )

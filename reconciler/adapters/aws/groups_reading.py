@@ -1,7 +1,7 @@
 """Reads one region's answers about our Auto Scaling groups, raw as boto3 returns them."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final
 
@@ -12,9 +12,10 @@ from reconciler.adapters.aws.in_turn import InTurn
 from reconciler.adapters.aws.known_groups import Group, Known, Reservations
 from reconciler.adapters.aws.paging import chunks, entries, listed
 from reconciler.adapters.aws.reading import HISTORY_AGE, IDS_MAX
+from reconciler.adapters.aws.service_times import GROUPS_PER_READ, ServiceTimes
 from reconciler.model.errors import Forbidden, NotFound, Refused, Throttled, Unavailable
 from reconciler.model.ids import Region
-from reconciler.records.aws import REFRESH_UNKNOWN, REFRESHING, Answer, is_ours
+from reconciler.records.aws import REFRESH_UNKNOWN, REFRESHING, Answer, into_service, is_ours
 
 PAGE_GROUPS: Final = 100
 """The limit of groups per answer, and of names per question. Source: Auto Scaling API reference,
@@ -29,6 +30,17 @@ TROUBLED_MAX: Final = 10
 ACTIVITY_PAGES_MAX: Final = 5
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Caches:
+    """What is remembered of groups from one read to the next."""
+
+    details: GroupDetails
+    """Templates and node groups."""
+    refreshes: InTurn = field(default_factory=InTurn)
+    """Instance refreshes."""
+    service_times: ServiceTimes = field(default_factory=ServiceTimes)
+
+
 class GroupsReader:
     """Reads one region: groups, their instances, and activities where these tell something.
 
@@ -38,8 +50,7 @@ class GroupsReader:
         cluster: The cluster's name in tags.
         named: Groups that are ours regardless of their tags.
         now: The wall clock.
-        details: The cache of templates and node groups.
-        refreshes: The cache of instance refreshes.
+        caches: What earlier reads have found.
     """
 
     def __init__(
@@ -49,16 +60,16 @@ class GroupsReader:
         cluster: str,
         named: frozenset[str],
         now: Callable[[], datetime],
-        details: GroupDetails,
-        refreshes: InTurn,
+        caches: Caches,
     ) -> None:
         self._clients = clients
         self._region = region
         self._cluster = cluster
         self._named = named
         self._now = now
-        self._details = details
-        self._refreshes = refreshes
+        self._details = caches.details
+        self._refreshes = caches.refreshes
+        self._service_times = caches.service_times
 
     def all(self) -> Known:
         """Return all our groups and their instances."""
@@ -123,12 +134,46 @@ class GroupsReader:
             {"Reservations": known.reservations},
         ]
         found += self._details.answers(self._clients, self._region, groups)
-        with suppress(Unavailable):  # the next call would take as long
-            told = known.groups.items()
-            wanted = [name for name, each in told if _is_short(each) or _keeps_running(each)]
-            found.extend(self._activities(wanted))
+        found += self._activities_known(groups)
         found += self._refreshes_known(groups)
         return found
+
+    def _activities_known(self, groups: Sequence[Group]) -> Iterator[Answer]:
+        """Yield why groups are short, and since when members are in service."""
+        calls_max = GROUPS_PER_READ
+        try:
+            yield from self._activities(
+                [each["AutoScalingGroupName"] for each in groups if _is_short(each)]
+            )
+        except Unavailable:
+            calls_max = 0  # the next call would take as long
+        at = self._clients.server_time() or self._now()
+        yield self._service_times.answer(
+            self._region, groups, self._taken_into_service, at, calls_max=calls_max
+        )
+
+    def _taken_into_service(
+        self, name: str, wanted: Collection[str]
+    ) -> Iterator[tuple[str, dict[str, Any]]]:
+        """Yield these members with the newest activity by which the group took each into service.
+
+        Pages are read until all are found.
+        """
+        left = set(wanted)
+        arguments = {"AutoScalingGroupName": name}
+        with translated("describe_scaling_activities", changing=False):
+            for _ in range(ACTIVITY_PAGES_MAX):
+                page: Any = self._auto_scaling.describe_scaling_activities(
+                    MaxRecords=PAGE_GROUPS, **arguments
+                )
+                for activity in listed(page, "Activities"):
+                    instance = into_service(activity)
+                    if instance is not None and instance in left:
+                        left.remove(instance)
+                        yield instance, activity
+                if not left or not page.get("NextToken"):
+                    break
+                arguments["NextToken"] = page["NextToken"]
 
     def _activities(self, names: Sequence[str]) -> Iterator[Answer]:
         """Yield the last hour's activities of these groups."""
@@ -217,16 +262,6 @@ def _is_short(group: Group) -> bool:
     states = [each.get("LifecycleState") for each in group.get("Instances", ())]
     desired: int = group.get("DesiredCapacity", 0)
     return states.count("InService") < desired
-
-
-def _keeps_running(group: Group) -> bool:
-    """Return whether it has a warm pool of instances that run.
-
-    Only activities say when one of them went into service, which is when its kubelet may start:
-    its launch time is older. (EC2 sets a new launch time for an instance that was stopped.)
-    """
-    pool = group.get("WarmPoolConfiguration") or {}
-    return pool.get("PoolState") == "Running"
 
 
 def _is_under_way(answers: Iterable[Answer]) -> bool:

@@ -87,6 +87,7 @@ class ConfigReloader:
                 cluster=settings.cluster,
                 regions=tuple(settings.regions),
                 dry_run=config.dry_run,
+                allow_destroy=settings.allow_destroy,
                 sleep_seconds=self.pause_seconds(),
                 loaded_at=self._clock.now(),
             )

@@ -93,6 +93,30 @@ def fleet_tags_fit(fleet: WrittenFleet) -> Iterator[Problem]:
         yield fleet.problem(MODULE_VALUE, "fleet_tags", message)
 
 
+def tags_name_no_other_cluster(fleet: WrittenFleet) -> Iterator[Problem]:
+    """Check that what is stated as a whole has no other cluster's tag.
+
+    Pipelines refuse every change of what carries one, and the other cluster may take it for its
+    own.
+    """
+    cluster = fleet.document.cluster
+    specified = fleet.value("tag_specifications") or ()
+    group_tags = fleet.value("group_tags") or ()
+    stated = {
+        "launch_template_tags": [(fleet.value("launch_template_tags") or {}).get("cluster")],
+        "tag_specifications": [each.tags.get("cluster") for each in specified],
+        "group_tags": [each.value for each in group_tags if each.key == "cluster"],
+    }
+    for key, values in stated.items():
+        others = [value for value in values if value not in {None, cluster}]
+        if others and cluster:
+            message = (
+                f"{key} must not have cluster: {others[0]}, which is another cluster's tag; state"
+                f" cluster: {cluster}"
+            )
+            yield fleet.problem(MODULE_VALUE, key, message)
+
+
 def template_fits(fleet: WrittenFleet) -> Iterator[Problem]:
     """Yield variables of the launch template that exclude each other."""
     if fleet.text("instance_profile_arn") and fleet.text("instance_profile_name"):

@@ -10,6 +10,7 @@ from reconciler.config.module.template import (
     fleet_tags_fit,
     overrides_fit,
     subnets_differ,
+    tags_name_no_other_cluster,
     template_fits,
     templates_once,
 )
@@ -158,6 +159,7 @@ _RULES: Final[tuple[Callable[[WrittenFleet], Iterator[Problem]], ...]] = (
     overrides_fit,
     subnets_differ,
     fleet_tags_fit,
+    tags_name_no_other_cluster,
     template_fits,
     *GROUP_RULES,
 )

@@ -14,7 +14,7 @@ from reconciler.gitops.adoption.identity import (
     reference_variables,
     tag_variables,
 )
-from reconciler.gitops.adoption.notes import notes_of, unmanaged_because
+from reconciler.gitops.adoption.notes import behaviour_notes, notes_of, unmanaged_because
 from reconciler.gitops.adoption.overrides import override_variables
 from reconciler.gitops.adoption.sizes import (
     Catalogue,
@@ -201,7 +201,7 @@ def _left_to_others(
         found,
         entry={**found.entry, "managed": False},
         terraform={key: known[key] for key in FOR_PLANNING if key in known},
-        notes=(_left_because(reason), *found.notes),
+        notes=(_left_because(reason), *behaviour_notes(fleet, managed=False), *found.notes),
     )
 
 

@@ -89,7 +89,7 @@ def notes_of(
         *_of_labels(boot, identity, variables),
         *_of_template(fleet, variables),
         *_of_tags(fleet, identity, variables),
-        *_of_fleet(fleet),
+        *behaviour_notes(fleet, managed=True),
     )
 
 
@@ -215,7 +215,13 @@ def _of_tags(
         )
 
 
-def _of_fleet(fleet: FleetDescription) -> Iterator[str]:
+def behaviour_notes(fleet: FleetDescription, *, managed: bool) -> Iterator[str]:
+    """Yield what EC2 does with a fleet by itself, which the capacity loop meets.
+
+    Args:
+        fleet: The fleet.
+        managed: Whether Terraform is to have it, and may make another in its place.
+    """
     if fleet.on_demand_target and fleet.spot_target:
         kind = "spot" if fleet.spot else "on-demand"
         yield (
@@ -231,18 +237,24 @@ def _of_fleet(fleet: FleetDescription) -> Iterator[str]:
     if fleet.replaces_unhealthy:
         yield (
             "EC2 replaces its unhealthy instances by itself, without a drain; that cannot be"
-            " changed on a living fleet, a new one would not have it"
+            f" changed on a living fleet{', a new one would not have it' if managed else ''}"
         )
     if fleet.rebalances_capacity:
+        ends = "; EC2 ends the old one by itself some time later (launch-before-terminate)"
+        new = (
+            "; the module has no variable for it, so a new fleet would not have it, and the"
+            " capacity loop asks for such nodes itself"
+        )
         yield (
             "EC2 launches a node in place of one that it recommends to leave (capacity"
-            " rebalancing): plans wait for that one; the module has no variable for it, so a new"
-            " fleet would not have it, and the capacity loop asks for such nodes itself"
+            f" rebalancing): plans wait for the new one{ends if fleet.ends_replaced else ''}"
+            f"{new if managed else ''}"
         )
     if fleet.spot and fleet.interruption_behavior != "terminate":
         yield (
             f"EC2 lets its interrupted spot instances {fleet.interruption_behavior} and starts them"
-            " again later; that cannot be changed on a living fleet, a new one terminates them"
+            " again later; that cannot be changed on a living fleet"
+            f"{', a new one terminates them' if managed else ''}"
         )
     if fleet.valid_until:
         yield f"EC2 ends its request on {fleet.valid_until}: no nodes are replaced or added then"

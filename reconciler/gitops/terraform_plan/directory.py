@@ -13,6 +13,7 @@ from reconciler.gitops.terraform_plan.report import (
 )
 from reconciler.gitops.terraform_plan.summary import summary
 from reconciler.machine.plain_file import make_plain, open_plain, read_plain
+from reconciler.machine.work_tree import assert_no_link
 from reconciler.model.errors import InputError, why_unreadable
 
 PLAN = "plan.tfplan"
@@ -50,7 +51,12 @@ class PlanDirectory:
         return self.path.resolve() / PLAN
 
     def prepare(self) -> None:
-        """Create it without an older plan, so that after a failure there is none to apply."""
+        """Create it without an older plan, so that after a failure there is none to apply.
+
+        Raises:
+            InputError: A link of the repository leads to it.
+        """
+        assert_no_link(self.path)
         self.path.mkdir(parents=True, exist_ok=True, mode=0o700)
         for name in (PLAN, REPORT, SUMMARY, LOCK):
             (self.path / name).unlink(missing_ok=True)
@@ -88,8 +94,10 @@ class PlanDirectory:
         """Return the Markdown summary that was kept.
 
         Raises:
-            InputError: There is none here, or it is not a readable file.
+            InputError: There is none here, it is not a readable file, or a link of the repository
+                leads here.
         """
+        assert_no_link(self.path)
         file = self.path / SUMMARY
         try:
             return _text(file)
@@ -102,8 +110,10 @@ class PlanDirectory:
         """Return what was approved.
 
         Raises:
-            InputError: There is no complete report of `ci plan` here, or it is not a readable file.
+            InputError: There is no complete report of `ci plan` here, it is not a readable file, or
+                a link of the repository leads here.
         """
+        assert_no_link(self.path)
         file = self.path / REPORT
         try:
             text = _text(file)

@@ -157,26 +157,37 @@ def _resource(resource: PlannedResource, policy: GuardPolicy) -> Iterator[Findin
 
 
 def _other_cluster(plan: TerraformPlanJson) -> Iterator[Finding]:
-    """Yield what carries another cluster's tag, and would be imported, changed or ended.
+    """Yield what carries another cluster's tag, and would be imported, changed, ended or made.
 
     A file of import blocks names anything in the account, and ids say nothing to a reviewer. To let
-    go of it is no harm.
+    go of it is no harm, nor to give the root's own launch template the root's own tag.
     """
-    here = root_cluster(plan)
+    root = root_cluster(plan)
     for each in resources(plan):
+        there, later = (tags_of(tags).get("cluster") for tags in (each.before, each.after))
+        here = root or later
         touched = each.importing or (each.is_changed and each.step != "forget")
-        there = tags_of(each.before).get("cluster")
-        ours = {here, tags_of(each.after).get("cluster")} - {"", None, there}
-        if each.type in {FLEET, GROUP, LAUNCH_TEMPLATE} and touched and there and ours:
-            cure = "take it out of imports.tf"
-            if not each.importing:
-                cure = f"name {there} again, or let go of it: terraform state rm '{each.address}'"
-            yield refusal(
-                "cluster/foreign",
-                each.address,
-                f"{each.importing or each.before.get('id')} has the tag cluster={there}, and this"
-                f" root module is of {min(map(str, ours))}: {cure}",
+        message = ""
+        if there and there != here and not _gets_own_tag(each, root):
+            cure = f"name {there} as the cluster again; or, if it is of {here}, set that tag to"
+            cure += f" {here} in AWS and in the config; or let go of it: terraform state rm"
+            cure = f"{cure} '{each.address}'" if not each.importing else "take it out of imports.tf"
+            message = f"{each.importing or each.before.get('id')} has the tag cluster={there}, and"
+            message += f" this root module is of {here}: {cure}"
+        elif later and later != here:
+            message = (
+                f"would have the tag cluster={later}, and this root module is of {here}: state"
             )
+            message += f" cluster: {here} where the config states its tags"
+        if each.type in {FLEET, GROUP, LAUNCH_TEMPLATE} and touched and here and message:
+            yield refusal("cluster/foreign", each.address, message)
+
+
+def _gets_own_tag(resource: PlannedResource, root: str) -> bool:
+    """Return whether a launch template of the state gets the tag of the root's cluster in place."""
+    in_state = resource.step == "update" and not resource.importing
+    becomes = tags_of(resource.after).get("cluster")
+    return bool(root) and resource.type == LAUNCH_TEMPLATE and in_state and becomes == root
 
 
 def _other_provider(planned: Sequence[PlannedFleet]) -> Iterator[Finding]:

@@ -1,5 +1,6 @@
 """Decodes answers of AWS: `decode_cloud(split_answers(body, where, home), cluster=…)`."""
 
+from reconciler.records.aws.activities import into_service, served_since
 from reconciler.records.aws.answers import split_answers
 from reconciler.records.aws.descriptions import read_descriptions
 from reconciler.records.aws.fields import FLEET_ID_TAG, is_of_cluster
@@ -22,10 +23,12 @@ __all__ = [
     "decode_cloud",
     "decode_instances",
     "decode_spot_prices",
+    "into_service",
     "is_of_cluster",
     "is_ours",
     "read_descriptions",
     "read_group_descriptions",
+    "served_since",
     "split_answers",
     "with_memberships",
 ]

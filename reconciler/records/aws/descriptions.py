@@ -218,6 +218,7 @@ def _fleet(wire: _FleetWire, templates: Templates, zones: Mapping[str, str]) -> 
         allocation_strategy=options.allocation_strategy or "",
         interruption_behavior=options.instance_interruption_behavior or "terminate",
         rebalances_capacity=options.rebalances_capacity,
+        ends_replaced=options.ends_replaced,
         target_capacity=capacity.total_target_capacity,
         on_demand_target=capacity.on_demand_target_capacity or 0,
         spot_target=capacity.spot_target_capacity or 0,

@@ -75,8 +75,17 @@ class SpotOptionsWire(Wire):
     @property
     def rebalances_capacity(self) -> bool:
         """Return whether EC2 launches instances in place of those it recommends to leave."""
+        return bool(self._replacement_strategy)
+
+    @property
+    def ends_replaced(self) -> bool:
+        """Return whether EC2 ends those by itself, after a delay."""
+        return self._replacement_strategy == "launch-before-terminate"
+
+    @property
+    def _replacement_strategy(self) -> str:
         rebalance = self.maintenance_strategies and self.maintenance_strategies.capacity_rebalance
-        return bool(rebalance and rebalance.replacement_strategy)
+        return (rebalance.replacement_strategy or "") if rebalance else ""
 
 
 class _FleetWire(Wire):

@@ -1,10 +1,9 @@
 """Decodes Auto Scaling groups, managed node groups included, as fleets."""
 
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any, Final
+from typing import Any
 
 import msgspec
 
@@ -12,6 +11,7 @@ from reconciler.model.fleet import FLEET_TAG, Fleet, FleetEvent, Instance, Lifec
 from reconciler.model.frozen import FrozenMap, Labels
 from reconciler.model.ids import FleetId, InstanceId, Region
 from reconciler.model.snapshot import Ignored
+from reconciler.records.aws.activities import ActivityWire
 from reconciler.records.aws.fields import (
     Count,
     TagWire,
@@ -35,11 +35,6 @@ NODE_ROLES = frozenset({"worker", "kubernetes-minion", "minion"})
 REFRESHING = frozenset({"Pending", "InProgress", "Cancelling", "RollbackInProgress", "Baking"})
 """States of an instance refresh in which Auto Scaling still replaces or watches instances. Source:
 Auto Scaling API reference, InstanceRefresh, read 2026-11."""
-_FROM_WARM_POOL: Final = re.compile(
-    r"Launching a new EC2 instance from warm pool: (i-[0-9a-f]+)", re.ASCII
-)
-"""How Auto Scaling describes that an instance of a warm pool goes into service. Source: output of
-describe-scaling-activities, AWS's warm pool samples, read 2026-11."""
 REFRESH_UNKNOWN = "Unknown"
 """Not a state of Auto Scaling: the call was throttled."""
 
@@ -126,6 +121,11 @@ class GroupWire(Wire):
     vpc_zone_identifier: str | None = msgspec.field(name="VPCZoneIdentifier", default=None)
 
     @property
+    def keeps_pool_running(self) -> bool:
+        """Return whether it has a warm pool of instances that run: EC2 launched them for that."""
+        return (self.warm_pool_configuration or {}).get("PoolState") == "Running"
+
+    @property
     def suspended(self) -> frozenset[str]:
         """Return the processes that somebody has suspended."""
         return frozenset(each.process_name for each in self.suspended_processes or ())
@@ -148,14 +148,6 @@ class _LaunchConfigurationWire(Wire):
     spot_price: str | None = None
 
 
-class _ActivityWire(Wire):
-    auto_scaling_group_name: str
-    status_code: str
-    start_time: Any = None
-    status_message: str | None = None
-    description: str | None = None
-
-
 @dataclass(slots=True)
 class GroupDetails:
     """What other answers say about the groups of one region."""
@@ -167,8 +159,8 @@ class GroupDetails:
     node_tags_by_group: dict[str, dict[str, str]] = field(default_factory=dict)
     """Node-template tags made from a managed node group's labels and taints."""
     errors: dict[str, list[FleetEvent]] = field(default_factory=dict)
-    left_warm_pool: dict[InstanceId, datetime] = field(default_factory=dict)
-    """When instances left their group's warm pool to serve."""
+    into_service: dict[InstanceId, datetime] = field(default_factory=dict)
+    """When instances were launched to serve, or left their group's warm pool to do so."""
     refreshes: dict[str, str] = field(default_factory=dict)
     """What to report about groups with an instance refresh in progress, or for which that is
     unknown."""
@@ -189,7 +181,7 @@ class GroupDetails:
         if "nodegroup" in answer:
             self._read_node_group(answer["nodegroup"], ignored)
         for activity in read_entries(
-            answer.get("Activities"), _ActivityWire, "Activity", "ActivityId", ignored
+            answer.get("Activities"), ActivityWire, "Activity", "ActivityId", ignored
         ):
             self._read_activity(activity, ignored)
         refreshes, id_key = answer.get("InstanceRefreshes"), "InstanceRefreshId"
@@ -207,14 +199,14 @@ class GroupDetails:
             if group.instance_types:
                 self.types_by_group[group.name] = group.instance_types
 
-    def _read_activity(self, wire: _ActivityWire, ignored: list[Ignored]) -> None:
-        """Add failed launches, and instances that left their warm pool.
+    def _read_activity(self, wire: ActivityWire, ignored: list[Ignored]) -> None:
+        """Add failed launches, and instances that went into service.
 
         A failed termination says nothing about capacity.
         """
         failed, described = wire.status_code == "Failed", wire.description or ""
-        warm = None if failed else _FROM_WARM_POOL.match(described)
-        if warm is None and (not failed or described.startswith("Terminating")):
+        instance = wire.into_service
+        if instance is None and (not failed or described.startswith("Terminating")):
             return
         message = wire.status_message or ""
         try:
@@ -225,9 +217,8 @@ class GroupDetails:
             name = wire.auto_scaling_group_name
             ignored.append(Ignored(code="unreadable", kind="Activity", name=name))
             return
-        if warm is not None:
-            instance = InstanceId(warm[1])
-            self.left_warm_pool[instance] = max(at, self.left_warm_pool.get(instance, at))
+        if instance is not None:
+            self.into_service[instance] = max(at, self.into_service.get(instance, at))
             return
         event = FleetEvent(at=at, code=error_code_in(message, "Failed"), message=message)
         self.errors.setdefault(wire.auto_scaling_group_name, []).append(event)

@@ -195,6 +195,8 @@ class _RegionState:
         if group.warm_pool_configuration is not None:
             self._set_warm_pool_aside(fleet_id, {each.instance_id for each in members})
         for wire in members:
+            if group.keeps_pool_running and wire.instance_id not in details.into_service:
+                self._forget_launch(InstanceId(wire.instance_id))
             self._join(
                 Instance(
                     id=InstanceId(wire.instance_id),
@@ -203,7 +205,7 @@ class _RegionState:
                     state="pending" if (wire.lifecycle_state or "") == "Pending" else "running",
                     instance_type=wire.instance_type or "",
                     zone=wire.availability_zone or "",
-                    launched_at=details.left_warm_pool.get(InstanceId(wire.instance_id)),
+                    launched_at=details.into_service.get(InstanceId(wire.instance_id)),
                     protected=wire.is_protected,
                     set_aside=wire.is_set_aside,
                     leaving=wire.leaves,
@@ -219,6 +221,12 @@ class _RegionState:
             if instance.fleet_id == group and instance.id not in members:
                 aside = replace(instance, protected=True, set_aside=True)
                 self.instances[instance.id] = aside
+
+    def _forget_launch(self, instance: InstanceId) -> None:
+        """Forget when EC2 launched a member: it may have come out of the warm pool a moment ago."""
+        known = self.instances.get(instance)
+        if known is not None:
+            self.instances[instance] = replace(known, launched_at=None)
 
     def _join(self, member: Instance) -> None:
         """Add a member, or its membership to what describe-instances says of it."""

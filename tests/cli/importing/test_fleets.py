@@ -55,6 +55,39 @@ def test_spot_options_that_no_variable_has_are_told(desk: Desk, told: bool) -> N
         assert (said in notes) == told
 
 
+@pytest.mark.parametrize("managed", [True, False])
+@pytest.mark.parametrize("strategy", ["launch", "launch-before-terminate"])
+def test_what_ec2_does_by_itself_is_told_of_every_fleet(
+    desk: Desk, managed: bool, strategy: str
+) -> None:
+    """The capacity loop meets it whoever made the fleet: nodes come, and go without a drain."""
+    made = fleet(
+        "fleet-1",
+        "small",
+        ReplaceUnhealthyInstances=True,
+        SpotOptions={
+            "InstanceInterruptionBehavior": "hibernate",
+            "MaintenanceStrategies": {"CapacityRebalance": {"ReplacementStrategy": strategy}},
+        },
+    )
+    made_of = template()
+    if not managed:
+        made_of["LaunchTemplateVersions"][0]["LaunchTemplateData"]["ImageId"] = "resolve:ssm:/a"
+    answers = desk.answers({"Fleets": [made]}, made_of, SUBNETS)
+    _, answer, _ = desk.adopt("--cluster-name", "analytics", *answers)
+    notes = " ".join(answer["notes"])
+    assert ("stays out of Terraform" in notes) != managed
+    for said in (
+        "(capacity rebalancing): plans wait for the new one",
+        "interrupted spot instances hibernate",
+        "replaces its unhealthy instances by itself",
+    ):
+        assert said in notes
+    ended = "ends the old one by itself some time later" in notes
+    assert ended == (strategy == "launch-before-terminate")
+    assert ("a new fleet would not have it" in notes) == managed
+
+
 def test_launch_template_of_another_name_keeps_it(desk: Desk) -> None:
     """A template that is made anew, or renamed, would change what running fleets launch from."""
     _, answer, _ = desk.adopt(

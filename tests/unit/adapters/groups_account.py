@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any, cast
 
 from botocore.exceptions import ClientError
@@ -34,11 +34,21 @@ class Account:
         self.launched_from: dict[str, dict[str, Any]] = {}
         """What is told of how instances were launched."""
         self.pool_state = ""
-        """In which state the first group's warm pool keeps its instances; empty: it has none."""
+        """In which state warm pools keep their instances; empty: there are none."""
+        self.pools = {"group-000"}
+        """Groups that have a warm pool."""
+        self.launched_at: datetime | None = None
+        """When EC2 launched the instances."""
+        self.activities: list[dict[str, Any]] = []
+        """Scaling activities, the newest first."""
+        self.pages_max = 5
+        """The limit of pages of activities: more are throttled."""
         self.throttled: set[str] = set()
         """Calls that Auto Scaling and EC2 throttle."""
         self.down: set[str] = set()
         """Calls that Auto Scaling does not answer."""
+        self.denied: set[str] = set()
+        """Calls to which the role has no right."""
 
     def pages(self, operation: str, arguments: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         """Every page of an answer, each a call."""
@@ -68,6 +78,8 @@ class Account:
         self.calls[operation] += 1
         if operation in self.throttled:
             raise ClientError({"Error": {"Code": "Throttling", "Message": "slow"}}, operation)
+        if operation in self.denied:
+            raise ClientError({"Error": {"Code": "AccessDenied", "Message": "no"}}, operation)
         if operation in self.down:
             raise ClientError({"Error": {"Code": "ServiceUnavailable", "Message": ""}}, operation)
 
@@ -101,7 +113,7 @@ class Account:
 
     def warm_pool(self, name: str) -> dict[str, Any]:
         """The warm pool of a group, as far as its answer shows it."""
-        has_one = self.pool_state and name == "group-000"
+        has_one = self.pool_state and name in self.pools
         return {"WarmPoolConfiguration": {"PoolState": self.pool_state}} if has_one else {}
 
     def lifecycle_state(self, instance_id: str) -> str:
@@ -115,6 +127,7 @@ class Account:
             "InstanceId": instance_id,
             "State": {"Name": "running"},
             "InstanceType": "r5.xlarge",
+            "LaunchTime": self.launched_at,
             "Tags": [{"Key": "aws:autoscaling:groupName", "Value": name}],
         }
 
@@ -160,10 +173,19 @@ class Account:
         }
         return {"InstanceRefreshes": [refresh] if name in self.refreshing else []}
 
-    def describe_scaling_activities(self, **_arguments: Any) -> dict[str, Any]:
-        """No activity."""
+    def describe_scaling_activities(self, **arguments: Any) -> dict[str, Any]:
+        """A page of activities of one group, or of all."""
         self.count("describe_scaling_activities")
-        return {"Activities": []}
+        name = arguments.get("AutoScalingGroupName")
+        found = [a for a in self.activities if name in {None, a["AutoScalingGroupName"]}]
+        start = int(arguments.get("NextToken", "0"))
+        if start >= arguments["MaxRecords"] * self.pages_max:
+            raise ClientError(
+                {"Error": {"Code": "Throttling", "Message": "slow"}}, "describe_scaling_activities"
+            )
+        end = start + arguments["MaxRecords"]
+        more = {"NextToken": str(end)} if end < len(found) else {}
+        return {"Activities": found[start:end], **more}
 
     def autoscaling(self, _region: Region) -> "Account":
         """The client of Auto Scaling."""
@@ -188,7 +210,7 @@ class Watched:
             "analytics",
             frozenset,
             cast("Clients", self.account),
-            lambda: NOW,
+            lambda: NOW + timedelta(seconds=self.seconds),
             lambda: self.seconds,
         )
 

@@ -170,3 +170,39 @@ def test_render_command_into_a_home_folder_with_a_regions_name_stays_there(
     assert run(["render", "--config", str(config), "--out", str(tmp_path / "of-us-east-1")]) == 0
     capsys.readouterr()
     assert [path.name for path in tmp_path.iterdir() if path.is_dir()] == ["of-us-east-1"]
+
+
+REGIONS = """
+cluster: a
+regions: [us-west-2, eu-west-1]
+terraform:
+  by_region: {eu-west-1: {}}
+sectors:
+  primary:
+    kind: memory
+    fleets:
+    - {size: small, min_capacity: 2}
+"""
+
+
+@pytest.mark.parametrize("target", ["for-another-region", "boo-eu-west-1"])
+def test_render_command_reads_nothing_behind_a_link_of_the_repository(
+    target: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The link's target decided what was said of it, and which folders beside it were written."""
+    repository, outside = tmp_path / "repository", tmp_path / target
+    (repository / ".git").mkdir(parents=True)
+    config = repository / "sectors.yaml"
+    config.write_text(CONFIG.replace("us-west-2", "eu-west-1"))
+    call = ["render", "--config", str(config), "--cluster-name", "a", "--out"]
+    assert run([*call, str(outside)]) == 0
+    capsys.readouterr()
+    config.write_text(REGIONS)
+    (repository / "terraform").symlink_to(outside)
+    assert run([*call, str(repository / "terraform")]) == 1
+    assert "terraform: is a symbolic link" in capsys.readouterr().err
+    assert sorted(each.name for each in repository.iterdir()) == [
+        ".git",
+        "sectors.yaml",
+        "terraform",
+    ]

@@ -75,3 +75,14 @@ def test_kubernetes_object_is_named_as_such(key: str) -> None:
     """The nearest key of a sector config to apiVersion is `interruption`, which helps little."""
     (problem,) = problems_of(f"{key}: v1\n")
     assert problem.message == f"unknown key '{key}'; a sector config is not a Kubernetes object"
+
+
+def test_expression_that_cannot_be_read_is_told_with_the_part_that_is_meant() -> None:
+    """Cluster Autoscaler takes it: without a word on the part, nobody knows what to write."""
+    (problem,) = problems_of(
+        "expander_priorities: {10: ['\\pL+-spot']}\n" + with_fleets("{size: small}")
+    )
+    assert problem.message == (
+        "must be a regular expression (RE2) of at most 200 characters:"
+        " 'bad escape \\p at position 0'"
+    )

@@ -43,6 +43,11 @@ def group(keys: str = "", variables: str = "", name: str = "workers") -> str:
             "group_tags",
             "terraform/value",
         ),
+        (
+            group(variables="group_tags: [{key: cluster, value: b}]"),
+            "group_tags",
+            "terraform/value",
+        ),
         (group(f", labels: {{{LABELS}}}"), "fleets[0]", "terraform/limit"),
     ],
 )
@@ -64,6 +69,7 @@ def test_what_the_module_refuses_of_a_group_is_a_fault_at_its_place(
         group(f", labels: {{{LABELS.replace('k0: v, ', '')}}}"),
         group(f", managed: false, labels: {{{LABELS}}}", name="a:b"),
         group(variables="group_tags: [{key: a, value: b, propagate_at_launch: true}]"),
+        group(variables="group_tags: [{key: cluster, value: a}, {key: clusters, value: b}]"),
     ],
 )
 def test_what_the_module_takes_of_a_group_is_no_fault(text: str) -> None:

@@ -13,6 +13,12 @@ _ARN = "'arn:aws:iam::123456789012:instance-profile/node'"
         ("overrides: [{instance_type: c5.large}]", "overrides", "terraform/value"),
         ("overrides: []", "overrides", "terraform/value"),
         ("fleet_tags: {cluster: a, sector: s, size: large}", "fleet_tags", "terraform/value"),
+        ("launch_template_tags: {cluster: b}", "launch_template_tags", "terraform/value"),
+        (
+            "tag_specifications: [{resource_type: volume, tags: {cluster: b}}]",
+            "tag_specifications",
+            "terraform/value",
+        ),
         (
             f"instance_profile_name: node, instance_profile_arn: {_ARN}",
             "instance_profile_arn",
@@ -55,6 +61,9 @@ def test_what_the_module_refuses_is_a_fault_at_its_place(
         "ami_type: AL2, bootstrap_arguments: --a",
         "ami_type: AL2, cluster_endpoint: 'https://a', cluster_ca: YQ==",
         "fleet_tags: {cluster: a, sector: s, size: small, name: kept}",
+        "launch_template_tags: {cluster: a, team: b}",
+        "launch_template_tags: {team: b}",
+        "tag_specifications: [{resource_type: instance, tags: {cluster: a}}]",
         "ebs_iops: 3000",
         "volumes: []",
         "instance_profile_name: node, instance_profile_arn: ''",

@@ -135,7 +135,7 @@ WARNED = [
     (
         "terraform/tags-without-cluster",
         "terraform.launch_template_tags",
-        f"cluster: c\n{MODULE}, launch_template_tags: {{cluster: other}}}}\n"
+        f"cluster: c\n{MODULE}, launch_template_tags: {{team: data}}}}\n"
         + with_fleets("{size: small}"),
     ),
 ]

@@ -45,6 +45,47 @@ def test_classes_by_name_are_refused(text: str) -> None:
         parse_expression(text)
 
 
+@pytest.mark.parametrize(
+    ("text", "found", "not_found"),
+    [
+        (r"^web\z", ["web"], ["webs"]),
+        ("web-[[a]", ["web-[", "web-a"], ["web-b"]),
+        ("[a&&b|~]-", ["&-", "|-", "~-"], ["c-"]),
+        (r"^[\[\]&]$", ["[", "]", "&"], ["\\"]),
+        ("^[]a]$", ["]", "a"], ["b"]),
+        ("(?i:WEB)-(?-i:a)", ["web-a"], ["web-A"]),
+        (r"\\z", [r"\z"], ["z"]),
+        ("a{x}{1,2}", ["a{x}"], ["ax"]),
+    ],
+)
+def test_expression_is_read_as_re2_reads_it(
+    text: str, found: list[str], not_found: list[str]
+) -> None:
+    """Python reads it in another way, does not know it, or writes a warning into the log."""
+    expression = parse_expression(text)
+    assert [name for name in (*found, *not_found) if expression.is_found_in(name)] == found
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        (r"web\Z", r"\Z is not supported: the end is $ or \z"),
+        ("a{,2}b", "{,2} is not supported: write {0,2}"),
+        ("a{,}b", "{,} is not supported: write {0,}"),
+        ("(?x)a b", "(?x) is not supported"),
+        ("(?U)a+", "(?U) is not supported"),
+        ("(?i-x:a)", "(?i-x: is not supported"),
+        (r"\pL+", r"bad escape \p at position 0"),
+        (r"\Qa.\E", r"bad escape \Q at position 0"),
+        ("web(?i)SPOT", "global flags not at the start of the expression at position 3"),
+    ],
+)
+def test_what_is_not_read_as_re2_reads_it_is_named(text: str, named: str) -> None:
+    """A valid expression would be refused without a word on what to write instead."""
+    with pytest.raises(ValueError, match=re.escape(named)):
+        parse_expression(text)
+
+
 @pytest.mark.parametrize("text", ["(a{1000}){1000}", "(a?){1000000}", "(((a*){9}){99}){99}"])
 def test_what_repeats_too_much_is_refused(text: str) -> None:
     """A line of a config would take the memory of the pod."""

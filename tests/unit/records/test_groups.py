@@ -76,6 +76,24 @@ def test_instance_that_a_group_does_not_list_yet_counts() -> None:
     assert {key: each.counts for key, each in found.items()} == {"i-1": True, "i-2": True}
 
 
+def test_member_of_a_group_whose_pool_runs_is_as_old_as_its_activity_says() -> None:
+    """EC2 launched it into the pool, perhaps: without its activity it was ended as never joined."""
+    direct = {
+        "AutoScalingGroupName": "workers",
+        "StatusCode": "Successful",
+        "StartTime": "2026-01-31T11:59:50Z",
+        "Description": "Launching a new EC2 instance: i-1",
+    }
+    found = members(
+        reservations(*map(running, ("i-1", "i-2"))),
+        {"Activities": [direct]},
+        states=dict.fromkeys(("i-1", "i-2"), "InService"),
+        WarmPoolConfiguration={"PoolState": "Running"},
+    )
+    launched = {name: each.launched_at and each.launched_at.hour for name, each in found.items()}
+    assert launched == {"i-1": 12, "i-2": None}
+
+
 @pytest.mark.parametrize("status", ["InProgress", "Successful", "Failed"])
 def test_launch_of_an_instance_from_a_warm_pool_is_when_it_left_the_pool(status: str) -> None:
     """One that ran there for hours, and starts kubelet in service, was ended as never joined."""

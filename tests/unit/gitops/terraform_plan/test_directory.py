@@ -36,6 +36,24 @@ def refused() -> PlanReport:
     return replace(report(plan()), findings=(REFUSAL,))
 
 
+@pytest.mark.parametrize(
+    "used", [PlanDirectory.prepare, PlanDirectory.approved, PlanDirectory.summary]
+)
+def test_plan_directory_that_is_a_link_of_the_repository_is_not_followed(
+    tmp_path: Path, used: Callable[[PlanDirectory], object]
+) -> None:
+    """A pull request with the link `plan` had files outside of the checkout deleted and written."""
+    (tmp_path / "checkout/.git").mkdir(parents=True)
+    (tmp_path / "machine").mkdir()
+    kept = [tmp_path / "machine" / name for name in (LOCK, "report.json", "summary.md")]
+    for each in kept:
+        each.write_text("{}")
+    (tmp_path / "checkout/plan").symlink_to(tmp_path / "machine")
+    with pytest.raises(InputError, match="plan: is a symbolic link"):
+        used(PlanDirectory(tmp_path / "checkout/plan"))
+    assert [each.read_text() for each in kept] == ["{}"] * 3
+
+
 def test_lock_file_of_an_allowed_root_is_kept(tmp_path: Path) -> None:
     """The apply would otherwise run with other provider versions than the plan."""
     plans, module = prepared(tmp_path)

@@ -76,7 +76,8 @@ def test_end_of_what_another_cluster_has_is_refused(kind: str, actions: list[str
     (message,) = {
         each.message for each in guard(shown, ALLOWED) if "terraform state" in each.message
     }
-    assert "name other again, or let go of it: terraform state rm" in message
+    assert "name other as the cluster again; or, if it is of analytics, set that tag" in message
+    assert "or let go of it: terraform state rm" in message
 
 
 @pytest.mark.parametrize("actions", [["forget"], ["no-op"]])
@@ -108,3 +109,30 @@ def test_root_without_the_variable_is_judged_by_its_tags() -> None:
     """A root module that people wrote names its cluster elsewhere."""
     shown = changed("aws_launch_template", ["update"], THEIRS, OURS) | {"variables": {}}
     assert refusals(shown) == {"cluster/foreign"}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_resource_is_not_made_with_the_tag_of_another_cluster(kind: str) -> None:
+    """It passed, and then no plan that touched it was ever allowed: no new image, for one."""
+    entry = resource(kind, ["create"], None, attributes(kind, THEIRS))
+    shown = plan(entry, variables=OF_ANALYTICS)
+    assert refusals(shown) == {"cluster/foreign"}
+    (message,) = {e.message for e in guard(shown, ALLOWED) if e.code == "cluster/foreign"}
+    assert message == (
+        "would have the tag cluster=other, and this root module is of analytics: state cluster:"
+        " analytics where the config states its tags"
+    )
+
+
+def test_own_template_may_get_the_tag_of_its_cluster() -> None:
+    """The very edit that mends a wrong `launch_template_tags` was refused."""
+    kind = "aws_launch_template"
+    assert refusals(changed(kind, ["update"], {"cluster": "other"}, OURS)) == set()
+    assert refusals(changed(kind, ["update"], OURS, THEIRS)) == {"cluster/foreign"}
+
+
+def test_own_template_that_keeps_another_clusters_tag_is_told_how_to_mend_it() -> None:
+    """The message said to name a cluster that was named already."""
+    shown = changed("aws_launch_template", ["update"], THEIRS, {**THEIRS, "team": "web"})
+    (message,) = {e.message for e in guard(shown, ALLOWED) if e.code == "cluster/foreign"}
+    assert "set that tag to analytics in AWS and in the config" in message

@@ -1,0 +1,99 @@
+"""Knows since when members of groups whose warm pool keeps instances running are in service.
+
+Their launch time in EC2 is when they came into the pool, hours before. Only scaling activities tell
+when they left it, and Auto Scaling throttles such questions just when much is going on.
+"""
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Any, Final
+
+from reconciler.adapters.aws.known_groups import Group
+from reconciler.model.errors import Forbidden, NotFound, Refused, Throttled, Unavailable
+from reconciler.model.ids import Region
+from reconciler.records.aws import Answer, served_since
+
+GROUPS_PER_READ: Final = 10
+"""How many groups' activities are asked for in an observation at most."""
+
+Activity = Mapping[str, Any]
+Ask = Callable[[str, Collection[str]], Iterable[tuple[str, Activity]]]
+
+
+class ServiceTimes:
+    """The activity that took each such member into service, per region, as long as it is a member.
+
+    A member counts as in service since the first observation that shows it, until Auto Scaling has
+    told its activity. So it never seems to be older than it is, whatever is not answered. What was
+    told once is not asked again. When a group's activities do not go back as far, or may not be
+    read, it stays with the first observation.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[Region, dict[str, Activity]] = {}
+        self._untold: dict[Region, set[str]] = {}
+        """Members of which Auto Scaling has not been heard yet."""
+
+    def answer(
+        self,
+        region: Region,
+        groups: Sequence[Group],
+        ask: Ask,
+        at: datetime,
+        *,
+        calls_max: int = GROUPS_PER_READ,
+    ) -> Answer:
+        """Return the activities of all such members.
+
+        Args:
+            region: The region.
+            groups: All its groups as they are listed now.
+            ask: Yields these members of a group with the activity that took each into service, as
+                far as Auto Scaling tells them. Raises PortErrors, perhaps after some.
+            at: AWS's time.
+            calls_max: The limit of groups that are asked about.
+        """
+        running = {each["AutoScalingGroupName"] for each in groups if _keeps_running(each)}
+        before = self._known.get(region, {})
+        if not running and not before:
+            return {"Activities": []}
+        members = {each["AutoScalingGroupName"]: _members(each) for each in groups}
+        listed = frozenset().union(*members.values())
+        known = {each: activity for each, activity in before.items() if each in listed}
+        untold = self._untold.get(region, set()) & known.keys()
+        for name in running:
+            new = members[name] - known.keys()
+            known.update({each: served_since(name, each, at) for each in new})
+            untold |= new
+        asked = [name for name in sorted(running) if members[name] & untold][:calls_max]
+        for name in asked:
+            wanted = members[name] & untold
+            try:
+                for each, activity in ask(name, wanted):
+                    known[each] = activity
+                    untold.discard(each)
+            except (Throttled, Unavailable):
+                break  # the next call would take as long
+            except (NotFound, Forbidden, Refused):
+                pass  # the group is gone, or its activities may not be read
+            untold -= wanted
+        self._known[region], self._untold[region] = known, untold
+        return {"Activities": [activity for _, activity in sorted(known.items())]}
+
+
+def _members(group: Group) -> frozenset[str]:
+    """Return the instances that are not in the group's warm pool."""
+    return frozenset(
+        each["InstanceId"]
+        for each in group.get("Instances", ())
+        if not (each.get("LifecycleState") or "").startswith("Warmed:")
+    )
+
+
+def _keeps_running(group: Group) -> bool:
+    """Return whether it has a warm pool of instances that run.
+
+    EC2 sets a new launch time for an instance that was stopped there.
+    """
+    pool = group.get("WarmPoolConfiguration") or {}
+    return pool.get("PoolState") == "Running"

@@ -1,0 +1,58 @@
+"""How the shipped pipelines check Terraform's format, and what they print of it."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).parents[2]
+GITHUB = ROOT / "ci/github-actions.yml"
+GITLAB = ROOT / "ci/gitlab-ci.yml"
+
+
+def format_check(file: Path) -> str:
+    """The command of a pipeline that checks Terraform's format."""
+    if file == GITHUB:
+        steps = yaml.safe_load(file.read_text())["jobs"]["plan"]["steps"]
+        commands = [str(step.get("run", "")) for step in steps]
+    else:
+        jobs = yaml.safe_load(file.read_text().split("\n---\n")[1])
+        commands = jobs["plan $[[ inputs.root ]]"]["script"]
+    (found,) = [each for each in commands if "terraform fmt" in each]
+    return found
+
+
+@pytest.mark.parametrize("file", [GITHUB, GITLAB])
+def test_names_of_unformatted_files_stay_out_of_the_log(file: Path) -> None:
+    """A name with a newline and `::error` in it writes an annotation in the platform's name."""
+    commands = [line for line in file.read_text().splitlines() if "terraform fmt -check" in line]
+    assert len(commands) == 1
+    assert commands[0].endswith("> /dev/null 2>&1")
+
+
+@pytest.mark.parametrize("file", [GITHUB, GITLAB])
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [
+        (0, ""),
+        (3, "a file is not in Terraform's format: run terraform fmt -recursive there\n"),
+        (2, "terraform fmt fails with code 2: run terraform fmt -recursive there\n"),
+        (127, "terraform fmt fails with code 127: run terraform fmt -recursive there\n"),
+    ],
+)
+def test_only_an_unformatted_file_is_called_a_matter_of_format(
+    file: Path, code: int, said: str, tmp_path: Path
+) -> None:
+    """A syntax error, a missing folder and a missing Terraform were told as unformatted files."""
+    program = tmp_path / "terraform"
+    program.write_text(f"#!/bin/sh\necho '::error::a name of the pull request'\nexit {code}\n")
+    program.chmod(0o755)
+    done = subprocess.run(
+        ["/bin/bash", "-e", "-o", "pipefail", "-c", format_check(file)],
+        env={"PATH": f"{tmp_path}:/usr/bin:/bin", "ROOT": "fleets"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (min(code, 1), said, "")

@@ -152,8 +152,8 @@ def test_fleet_that_refuses_pods_is_not_said_to_be_needed_by_none() -> None:
     settings = make_settings(FLEET, usd_per_hour_max=Decimal("0.1"))
     found = of_fleet(make_snapshot(make_pod()), settings)
     assert dict(found.refused) == {"max-cost": 1}
-    assert found.because.startswith("no pod that waits is given more of it")
-    assert "no pod that waits needs more of it" in of_fleet(make_snapshot(), settings).because
+    assert found.because.startswith("no pending pod is given more of it")
+    assert "no pending pod needs more of it" in of_fleet(make_snapshot(), settings).because
 
 
 def test_fleet_above_its_maximum_is_not_at_it() -> None:

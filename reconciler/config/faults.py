@@ -43,6 +43,7 @@ ALL_RESERVED: Final = "fleet/all-reserved"
 UNUSED_PRIORITIES: Final = "expander/unused-priorities"
 LIMIT_BELOW_MINIMA: Final = "fleet/limit-below-minima"
 NO_COST_LIMIT: Final = "cost/no-limit"
+BELOW_ONE_NODE: Final = "cost/below-one-node"
 
 ALL_CODES: Final = (
     SYNTAX,
@@ -80,6 +81,7 @@ WARNING_CODES: Final = (
     UNUSED_PRIORITIES,
     LIMIT_BELOW_MINIMA,
     NO_COST_LIMIT,
+    BELOW_ONE_NODE,
 )
 """Warnings of `validate` alone."""
 _QUOTED_CHARACTERS = 60

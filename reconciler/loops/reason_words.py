@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Final
 
-from reconciler.planner.fleets.health import IS_MISSING
+from reconciler.model.plan import ReasonKind
 
 FLEETS_LEFT_OUT: Final[Mapping[str, str]] = {
     "not-maintained": "only fleets of type maintain can be scaled; this one is request or instant",
@@ -30,8 +30,8 @@ REFUSALS: Final[Mapping[str, str]] = {
     "raise-limit": "raise_limits allows no more nodes for now",
     "higher-priority": "its node would close a zone to pending pods of higher priority",
     "no-progress": "nodes that were bought for it did not help",
-    "no-sector": "it names a sector that the config does not have",
-    "fleet-unavailable": "EC2 cannot deliver nodes of the fleets that could run it",
+    "no-sector": "it names a sector or a fleet that the config does not have",
+    "fleet-unavailable": "the fleets that could run it cannot be asked for nodes now",
     "too-complex": "it asks for more than is planned for",
     "over-work-budget": "its namespace has too many kinds of pending pods",
     "planning-failed": "planning fails on pods of its namespace, which is a bug",
@@ -42,10 +42,9 @@ REMEDIES: Final[Mapping[str, str]] = {
     "max-capacity": "raise max_capacity of one of these fleets",
     "max-cost": "raise max_hourly_usd, or wait until other nodes are gone",
     "raise-limit": "wait, or raise raise_limits",
-    "fleet-unavailable": "wait for the cool-off to end, or set spot_fallback",
     "higher-priority": "wait until these pods run",
     "no-progress": "look at why these pods did not bind, then edit them or the fleet",
-    "no-sector": "use a sector that the config has",
+    "no-sector": "use a sector, or a fleet, that the config has",
     "too-complex": "ask for less",
     "over-work-budget": "use fewer different pod specs in this namespace",
     "planning-failed": "report it with a snapshot",
@@ -53,15 +52,46 @@ REMEDIES: Final[Mapping[str, str]] = {
 }
 """By code, what helps when no tested remedy is known."""
 
+KIND_REFUSALS: Final[Mapping[ReasonKind, str]] = {
+    "missing": "the fleets that could run it do not exist in EC2",
+    "silent": "EC2 does not answer where the fleets that could run it are",
+    "capacity": "EC2 cannot deliver nodes of the fleets that could run it",
+    "denied": "EC2 refuses to raise the fleets that could run it",
+    "never-joined": "instances of the fleets that could run it do not become nodes",
+    "halted": "the fleets that could run it are not set up to be scaled",
+    "unproven": "it is not proven that the fleets that could run it are this cluster's",
+    "spot-fallback": "its spot fleet is unavailable, and keeps its demand off on-demand fleets",
+    "later-region": "its demand stays with the fleets of the preferred region",
+    "no-fleet": "there is no fleet that could run it",
+    "maximum-size": "the groups that could run it are at their maximum size",
+    "both-maxima": "the groups that could run it are at max_capacity and their maximum size",
+    "departing": "the fleets that could run it are to go, and get no more nodes",
+    "below-one-node": "raise_limits is below what one node costs",
+}
+"""The same of the kinds of a code that have words of their own."""
 
-MISSING_FLEETS: Final = "the fleets that could run it do not exist in EC2"
-MISSING_REMEDY: Final = "apply the Terraform root"
+KIND_REMEDIES: Final[Mapping[ReasonKind, str]] = {
+    "missing": "apply the Terraform root",
+    "silent": "wait until EC2 answers",
+    "state": "wait until EC2 shows the fleet as active",
+    "capacity": "wait, or add instance types, sizes or zones",
+    "denied": "compare the role's policy with the one of terraform/reconciler",
+    "never-joined": "look at the console output of an instance: image, user data, rights",
+    "halted": "resume the process Launch, or remove the weights",
+    "unproven": "check kube-context and config",
+    "spot-fallback": "set spot_fallback: on-demand on the spot fleet",
+    "maximum-size": "raise the maximum size of the Auto Scaling group",
+    "both-maxima": "raise max_capacity and the maximum size of the Auto Scaling group",
+    "departing": "add another fleet to the sector, or wait for the new one that replaces it",
+    "below-one-node": "raise raise_limits",
+}
+"""What helps against each kind, where something does."""
 
 
-def refusal_in_words(code: str, detail: str = "") -> str:
-    """Return the meaning of a code as a clause; `detail` is what the plan adds to it."""
-    if detail == IS_MISSING:
-        return MISSING_FLEETS
+def refusal_in_words(code: str, kind: ReasonKind = "") -> str:
+    """Return the meaning of a code, and of the kind of its reason, as a clause."""
+    if kind in KIND_REFUSALS:
+        return KIND_REFUSALS[kind]
     if code in REFUSALS:
         return REFUSALS[code]
     if code.startswith("insufficient-"):
@@ -69,6 +99,6 @@ def refusal_in_words(code: str, detail: str = "") -> str:
     return code
 
 
-def usual_remedy(code: str, detail: str = "") -> str:
+def usual_remedy(code: str, kind: ReasonKind = "") -> str:
     """Return what helps if no tested remedy is known; empty if nothing is known to."""
-    return MISSING_REMEDY if detail == IS_MISSING else REMEDIES.get(code, "")
+    return KIND_REMEDIES.get(kind, "") if kind else REMEDIES.get(code, "")

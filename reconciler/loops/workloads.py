@@ -11,7 +11,7 @@ from typing import Literal
 
 from reconciler.model.cluster import Pod
 from reconciler.model.ids import PodKey, Region
-from reconciler.model.plan import Placement, Plan, Reason
+from reconciler.model.plan import Placement, Plan, Reason, ReasonKind
 from reconciler.model.snapshot import Snapshot
 from reconciler.model.top_controller import cron_job_of, deployment_of
 
@@ -43,6 +43,7 @@ class Refusal:
     fleets: tuple[tuple[str, Region], ...]
     """Fleets that give the reason, by name and region."""
     pods: int
+    kind: ReasonKind = ""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -81,6 +82,8 @@ def workload_of(pod: Pod) -> Workload:
     return Workload(namespace=pod.key.namespace, kind=kind, name=name)
 
 
+_Said = tuple[str, str, ReasonKind]
+"""Code, detail and kind of a reason."""
 _Refused = dict[int, tuple[tuple[Reason, ...], int]]
 """Reasons of a workload's pods and how many pods have them, by identity: pods of one shape share
 the reasons of all fleets, and so do the workloads of one shape their refusals."""
@@ -144,18 +147,24 @@ def _count(pending: Pending, key: PodKey, state: PendingState, pod: Pod | None) 
 
 def _refusals(counts: _Refused) -> tuple[Refusal, ...]:
     """Return the reasons joined over fleets: the same reason of six fleets is one entry."""
-    pods: Counter[tuple[str, str]] = Counter()
-    fleets: dict[tuple[str, str], set[tuple[str, Region]]] = {}
+    pods: Counter[_Said] = Counter()
+    fleets: dict[_Said, set[tuple[str, Region]]] = {}
     for reasons, count in counts.values():
-        for said in {(each.code, each.detail) for each in reasons}:
+        for said in {(each.code, each.detail, each.kind) for each in reasons}:
             pods[said] += count
         for each in reasons:
-            named = fleets.setdefault((each.code, each.detail), set())
+            named = fleets.setdefault((each.code, each.detail, each.kind), set())
             if each.fleet:
                 named.add((each.fleet, each.region))
     ordered = sorted(pods, key=lambda said: (-pods[said], -len(fleets[said]), said))
     return tuple(
-        Refusal(code=said[0], detail=said[1], fleets=tuple(sorted(fleets[said])), pods=pods[said])
+        Refusal(
+            code=said[0],
+            detail=said[1],
+            kind=said[2],
+            fleets=tuple(sorted(fleets[said])),
+            pods=pods[said],
+        )
         for said in ordered
     )
 

@@ -51,6 +51,31 @@ class Placement:
     """Set for a pod that the plan moves."""
 
 
+UnavailableKind = Literal[
+    "", "missing", "silent", "state", "capacity", "denied", "never-joined", "halted", "unproven"
+]
+"""What keeps a fleet from being asked for more, empty where nothing does: EC2 does not have it,
+does not answer, or has it in a state in which it serves nothing; EC2 lacks capacity, or refuses its
+raises for another reason; its instances never join; it launches nothing as it is set up; it is not
+proven that its instances are nodes of this cluster."""
+ReasonKind = Literal[
+    UnavailableKind,
+    "spot-fallback",
+    "later-region",
+    "no-fleet",
+    "maximum-size",
+    "both-maxima",
+    "departing",
+    "below-one-node",
+]
+"""Which of several states with one code, and so with one code's words and remedies, it is.
+
+Of `fleet-unavailable`, beside the fleet's own: an unavailable spot fleet keeps its demand off this
+one; demand stays with the preferred region; there is no fleet to ask. Of `max-capacity`, where it
+is not the config's: the group's maximum size, or both; the fleet is to go. Of `raise-limit`: it
+is below what one node costs, so that waiting ends nothing."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
 class Reason:
     """Why one fleet cannot take a pod."""
@@ -60,6 +85,8 @@ class Reason:
     code: str
     detail: str
     """Cut to `DETAIL_MAX` characters."""
+    kind: ReasonKind = ""
+    """Not part of the plan's JSON: it chooses words and remedies, and the detail says the same."""
 
     def __post_init__(self) -> None:
         """Cut the detail, whoever wrote it."""

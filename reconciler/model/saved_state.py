@@ -27,7 +27,10 @@ class SavedFleetState:
     last_error_at: datetime | None = None
     """The latest capacity error that was counted, so that none is counted twice."""
     reason: str = ""
-    """The code of that error."""
+    """The code of that error, or what EC2 said of a raise that it refused."""
+    denied: bool = False
+    """Whether the last cool-off was for another reason than capacity: a right, somebody else's
+    change."""
     below_target_since: datetime | None = None
     """When EC2 was first seen to have fewer instances than the target; None while it has enough."""
     silent_since: datetime | None = None

@@ -186,7 +186,7 @@ class PlanBuilder:
         return "; ".join(each.because for each in said if each.policy == "scale-up")
 
     def target_reason(self, key: FleetKey) -> TargetReason:
-        """Return the policy that changed the target first, and the reasons of all that changed it.
+        """Return the policy that changed the target first, a minimum last, and all the reasons.
 
         Raises:
             InvariantViolated: The target was not changed.
@@ -198,7 +198,8 @@ class PlanBuilder:
                 "its target changes and no policy says why",
                 "nothing was done; please report it with a snapshot",
             )
-        return TargetReason(found[0].policy, "; ".join(each.because for each in found))
+        ordered = sorted(found, key=lambda each: each.policy == "min-capacity")
+        return TargetReason(ordered[0].policy, "; ".join(each.because for each in ordered))
 
     def reserved_on_nodes(self, waiting: WaitingClass) -> int:
         """Return how many pods of the class have a place reserved on existing nodes."""
@@ -231,12 +232,12 @@ class PlanBuilder:
     def raise_target(self, key: FleetKey, to: int, policy: PolicyName, because: str) -> None:
         """Raise a target, or leave it as high as it is.
 
-        If a policy changes the target again, or asks for nodes beyond the minimum, its reason
-        replaces the one given before; the reasons of different policies are joined.
+        If a policy changes the target again, its reason replaces the one given before; the reasons
+        of different policies are joined.
         """
         self._targets[key] = to
         said = self._target_reasons.setdefault(key, [])
-        said[:] = [each for each in said if each.policy not in {policy, "min-capacity"}]
+        said[:] = [each for each in said if each.policy != policy]
         said.append(TargetReason(policy, because))
 
     def lower_target(self, key: FleetKey, to: int, policy: PolicyName, because: str) -> None:

@@ -29,7 +29,7 @@ class Demand:
 
     unschedulable: tuple[UnschedulablePods, ...]
     unknown_sector: tuple[tuple[PodKey, str], ...]
-    """Pods that name a sector which the config does not have, and the name."""
+    """Pods that name a sector or a fleet which the config does not have, and what they name."""
     too_complex: tuple[tuple[PodKey, str], ...]
     """Pods of ours that have more constraints than are planned for, and which."""
     ignored: tuple[Ignored, ...]
@@ -67,7 +67,8 @@ class SectorFinder:
     """Finds the sectors of a pod spec; cached, as many pods share a spec."""
 
     def __init__(self, settings: PlannerSettings) -> None:
-        self._known = {sector.name for sector in settings.sectors}
+        self._names = tuple(sector.name for sector in settings.sectors)
+        self._known = set(self._names)
         self._of_fleet: Mapping[str, str] = {f.name: f.sector for f in settings.fleets()}
         self._default = settings.default_sector
         self._anonymous = self._known == {""}
@@ -99,6 +100,16 @@ class SectorFinder:
         if fleets:
             return tuple(sorted({self._of_fleet.get(name, name) for name in fleets}))
         return (self._default,) if self._default is not None else None
+
+    def named_by(self, spec: PodSpec) -> str:
+        """Return the sectors that a spec of an unknown sector names, or the fleets, in words."""
+        sectors = wanted_values(spec, SECTOR)
+        if sectors:
+            return (
+                f"sector {', '.join(sectors)}; the config has: {', '.join(self._names) or 'none'}"
+            )
+        fleets = [name for name in wanted_values(spec, FLEET) if name not in self._of_fleet]
+        return f"fleet {', '.join(fleets)}; the config has no such fleet"
 
     def known(self, sectors: Iterable[str]) -> tuple[str, ...]:
         """Return those of the sectors that the config has."""
@@ -138,7 +149,7 @@ def find_demand(groups: Iterable[PodGroup], settings: PlannerSettings) -> Demand
         elif known := finder.served_by(spec):
             unschedulable.append(UnschedulablePods(group, known))
         else:
-            named = ", ".join(finder.sectors_of(spec) or ())
+            named = finder.named_by(spec)
             unknown_sector += [(pod.key, named) for pod in group.pods]
     return Demand(
         unschedulable=tuple(unschedulable),

@@ -155,10 +155,8 @@ def _capacity_actions(builder: PlanBuilder) -> Iterable[SetCapacity]:
 def _without_fleet(builder: PlanBuilder) -> Iterable[Unplaceable]:
     """Return the pods for which no fleet was asked: of unknown sectors, or not planned for."""
     view = builder.view
-    known = ", ".join(s.name for s in view.settings.sectors) or "none"
-    for pod, sector in view.demand.unknown_sector:
-        detail = f"names sector {sector}; the config has: {known}"
-        yield _refused(builder, pod, "no-sector", detail)
+    for pod, named in view.demand.unknown_sector:
+        yield _refused(builder, pod, "no-sector", f"names {named}")
     for pod, detail in view.demand.too_complex:
         yield _refused(builder, pod, "too-complex", detail)
     for pod, detail in view.demand.deferred:

@@ -25,6 +25,8 @@ class Purchases:
     """New nodes per fleet for pods and headroom, without those for a minimum."""
     pods: dict[FleetKey, int] = field(default_factory=dict)
     """How many pods get places on them."""
+    displaced: dict[FleetKey, int] = field(default_factory=dict)
+    """Those of these pods that are not pending: EC2 takes their nodes back."""
     nano_usd_per_hour: int = 0
     """The cost of the nodes for pods, in nano-USD per hour; the bounds are about the same nodes."""
     remembered: dict[tuple[str, str, Region], SavedDemandState] = field(default_factory=dict)
@@ -45,10 +47,16 @@ class Purchases:
     bound_nano_usd_per_hour: int = 0
     """A lower bound on the cost of nodes for pods, however they are chosen."""
 
-    def add(self, key: FleetKey, nodes: int, pods: int, nano_usd_per_hour: int) -> None:
-        """Note nodes of a fleet that are bought, and how many pods get places on them."""
+    def add(
+        self, key: FleetKey, nodes: int, pods: int, nano_usd_per_hour: int, *, displaced: int
+    ) -> None:
+        """Note nodes of a fleet that are bought, and how many pods get places on them.
+
+        `displaced` says how many of these pods still run, on nodes that EC2 takes back.
+        """
         self.nodes[key] = self.nodes.get(key, 0) + nodes
         self.pods[key] = self.pods.get(key, 0) + pods
+        self.displaced[key] = self.displaced.get(key, 0) + displaced
         self.nano_usd_per_hour += nano_usd_per_hour
 
     def add_headroom(self, key: FleetKey, nodes: int) -> None:

@@ -52,6 +52,14 @@ class RaiseLimit:
         """Return by how much targets may still rise."""
         return max(0, self.most - self.used)
 
+    def more(self, node_nano_usd: int) -> int:
+        """Return how much of it one node at this price takes."""
+        return node_nano_usd if self.money else 1
+
+    def below_one_node(self, node_nano_usd: int) -> bool:
+        """Return whether not even one node at this price is within it, in any plan."""
+        return self.most < self.more(node_nano_usd)
+
 
 def recent_raises(raises: Sequence[SavedRaise], at: datetime) -> tuple[SavedRaise, ...]:
     """Return the raises that still count; one in the future, by another clock, counts as now."""
@@ -142,8 +150,7 @@ def _stated(stated: int | None, otherwise: int) -> int:
 
 def exhausted(limits: Sequence[RaiseLimit], node_nano_usd: int) -> RaiseLimit | None:
     """Return the limit that does not allow one more node at this price; None if all do."""
-    asked = ((limit, node_nano_usd if limit.money else 1) for limit in limits)
-    return next((limit for limit, more in asked if limit.left < more), None)
+    return next((limit for limit in limits if limit.left < limit.more(node_nano_usd)), None)
 
 
 def new_nodes_of(builder: PlanBuilder) -> tuple[NewNodes, ...]:

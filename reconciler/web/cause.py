@@ -27,6 +27,7 @@ CauseKind = Literal[
     "second-loop-fails",
     "no-capacity",
     "fleet-missing",
+    "fleet-unavailable",
     "budget-too-tight",
     "planning-failed",
     "update-halted",

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from reconciler.loops.describe import describe
-from reconciler.model.actions import SetCapacity, TerminateInstance
+from reconciler.model.actions import AnyAction, SetCapacity, TerminateInstance
 from reconciler.model.errors import (
     Forbidden,
     InsufficientCapacity,
@@ -19,27 +19,17 @@ from reconciler.model.errors import (
     Unavailable,
 )
 from reconciler.model.ids import Region
-from reconciler.model.plan import Plan
-from reconciler.model.text import counted_noun
 from reconciler.planner.clocks import SKEW_MAX
 from reconciler.planner.demand import FLEET
-from reconciler.planner.fleets.health import MISSING, SILENT
 from reconciler.web.cause import Cause, Rule, Seen
 from reconciler.web.failing import PastAction
 from reconciler.web.failing_calls import causes_of_calls
 from reconciler.web.held_back import HELD_BACK, planning_failures
 from reconciler.web.second_loop import second_loop_fails
+from reconciler.web.waiting_causes import WAITING_RULES
 
 STARTING_SECONDS: Final = 120.0
 """How long the first cycle may take; afterwards its absence is a failure."""
-BUDGET_CODES: Final = frozenset({"max-cost", "max-capacity", "raise-limit"})
-"""Limits of the config that keep pods waiting."""
-LIMIT_KEYS: Final = {
-    "max-cost": "max_hourly_usd",
-    "max-capacity": "max_capacity",
-    "raise-limit": "raise_limits",
-}
-FLEETS_NAMED: Final = 3
 POLICY_REMEDY: Final = "compare the role's policy with the one of terraform/reconciler"
 CREDENTIALS_REMEDY: Final = "check this machine's clock and the source of its credentials"
 NOT_OF_THE_POLICY: Final = (
@@ -178,11 +168,10 @@ def cause_of_failure(past: PastAction) -> Cause:
     detail = failed_action_text(past)
     cloud = isinstance(outcome.action, SetCapacity | TerminateInstance)
     if outcome.error == Forbidden.__name__:
-        side = "EC2" if cloud else "The API server"
         return Cause(
             kind="ec2-denied" if cloud else "action-failed",
             level="degraded",
-            headline=f"{side} denies {CALLS.get(text.name, text.name)}",
+            headline=_denial(outcome.action),
             detail=detail,
             remedy=denied_remedy(detail)
             if cloud
@@ -201,6 +190,16 @@ def cause_of_failure(past: PastAction) -> Cause:
     )
 
 
+def _denial(action: AnyAction) -> str:
+    """Return which system denies which of its calls."""
+    name = describe(action).name
+    if not isinstance(action, SetCapacity | TerminateInstance):
+        return f"The API server denies {CALLS.get(name, name)}"
+    if action.provider == "asg":
+        return f"Auto Scaling denies {GROUP_CALLS[name]}"
+    return f"EC2 denies {CALLS[name]}"
+
+
 CALLS: Final = {
     "set-capacity": "ModifyFleet",
     "terminate-instance": "TerminateInstances",
@@ -212,6 +211,11 @@ CALLS: Final = {
     "delete-node": "node deletions",
 }
 """The calls that actions make, in the names of the other system."""
+GROUP_CALLS: Final = {
+    "set-capacity": "SetDesiredCapacity",
+    "terminate-instance": "TerminateInstanceInAutoScalingGroup",
+}
+"""The same for Auto Scaling groups."""
 
 
 def failed_action_text(past: PastAction) -> str:
@@ -304,76 +308,6 @@ def _unseen_departing(seen: Seen) -> Iterator[Cause]:
     )
 
 
-def _capacity(seen: Seen) -> Iterator[Cause]:
-    """Yield fleets that EC2 cannot fill while pods wait for them."""
-    plan = seen.view.plan
-    if plan is None:
-        return
-    waiting = _waiting_for(plan, frozenset({"fleet-unavailable"}))
-    short = [f for f in plan.fleets if f.unavailable and f.state not in {MISSING, SILENT}]
-    if not waiting or not short:
-        return
-    named = "; ".join(f"{f.fleet}: {f.unavailable}" for f in short[:FLEETS_NAMED])
-    left = len(short) - FLEETS_NAMED
-    more = f" (and {counted_noun(left, 'more fleet')})" if left > 0 else ""
-    yield Cause(
-        kind="no-capacity",
-        level="limited",
-        headline=f"No capacity for {counted_noun(waiting, 'pod')}",
-        detail=named + more,
-        remedy="add instance types, sizes or zones, or set spot_fallback: on-demand",
-    )
-
-
-def _missing(seen: Seen) -> Iterator[Cause]:
-    """Yield pods that wait for fleets which the config has and EC2 does not."""
-    plan = seen.view.plan
-    if plan is None:
-        return
-    missing = {(f.fleet, f.region) for f in plan.fleets if f.state == MISSING}
-    waiting = [
-        ({(r.fleet, r.region) for r in reasons if r.code == "fleet-unavailable"} & missing, pods)
-        for reasons, pods in plan.refusals()
-    ]
-    names = sorted({f"{fleet} in {region}" for fleets, _ in waiting for fleet, region in fleets})
-    if not names:
-        return
-    more = f" (and {len(names) - FLEETS_NAMED} more)" if len(names) > FLEETS_NAMED else ""
-    pods = sum(pods for fleets, pods in waiting if fleets)
-    yield Cause(
-        kind="fleet-missing",
-        level="limited",
-        headline=f"No fleet can run {counted_noun(pods, 'pod')}",
-        detail=f"EC2 does not have {', '.join(names[:FLEETS_NAMED])}{more}",
-        remedy="apply the Terraform root of this config",
-    )
-
-
-def _budget(seen: Seen) -> Iterator[Cause]:
-    """Yield pods that wait because a limit of the config is reached."""
-    plan = seen.view.plan
-    waiting = 0 if plan is None else _waiting_for(plan, BUDGET_CODES)
-    if plan is None or not waiting:
-        return
-    found = [r for reasons, _ in plan.refusals() for r in reasons if r.code in BUDGET_CODES]
-    keys = sorted({LIMIT_KEYS[reason.code] for reason in found})
-    first = found[0]
-    where = f"{first.fleet}: " if first.fleet else ""
-    what = "Limit reached" if keys == ["max_capacity"] else "Budget too tight"
-    yield Cause(
-        kind="budget-too-tight",
-        level="limited",
-        headline=f"{what} for {counted_noun(waiting, 'pod')}",
-        detail=f"{where}{first.detail}",
-        remedy=f"raise {' or '.join(keys)}, or wait until other nodes are gone",
-    )
-
-
-def _waiting_for(plan: Plan, codes: frozenset[str]) -> int:
-    """Return how many unplaceable pods wait because of one of these codes."""
-    return sum(pods for reasons, pods in plan.refusals() if any(r.code in codes for r in reasons))
-
-
 RULES: Final[tuple[Rule, ...]] = (
     _stuck,
     _cycles,
@@ -386,9 +320,7 @@ RULES: Final[tuple[Rule, ...]] = (
     _queue,
     _config,
     second_loop_fails,
-    _capacity,
-    _missing,
-    _budget,
+    *WAITING_RULES,
     *HELD_BACK,
 )
 """Within one level, causes are in this order."""

@@ -8,6 +8,7 @@ from typing import Final
 
 from reconciler.model.plan import FleetUpdate, Kept, Plan
 from reconciler.model.text import counted_noun
+from reconciler.planner.fleets.health import why_cooling
 from reconciler.web.board import View
 
 TIMERS: Final = {
@@ -54,10 +55,11 @@ def _next_plan(view: View, plan: Plan) -> NextStep:
 def _cool_offs(plan: Plan) -> Iterator[NextStep]:
     for saved in plan.fleet_states:
         if saved.unavailable_until is not None and saved.unavailable_until > plan.at:
+            after = f" after {counted_noun(saved.failures, 'failure')}" if saved.failures else ""
             yield NextStep(
                 at=saved.unavailable_until,
                 what=f"{saved.fleet} in {saved.region} is asked for nodes again",
-                why=f"cool-off after {counted_noun(saved.failures, 'failure')}: {saved.reason}",
+                why=f"cool-off{after}: {why_cooling(saved)[1]}",
             )
 
 

@@ -128,7 +128,7 @@ def because(pending: Pending) -> str:
     """Return in words why the pods of a workload wait."""
     state = pending.state
     if state == "unplaceable":
-        words = dict.fromkeys(refusal_in_words(e.code, e.detail) for e in pending.refusals)
+        words = dict.fromkeys(refusal_in_words(e.code, e.kind) for e in pending.refusals)
         return "; ".join(list(words)[:REFUSALS_LISTED_MAX])
     named = ", ".join(fleet for fleet, _ in pending.fleets.most_common(3))
     if state == "new-node":
@@ -144,8 +144,10 @@ def remedy(pending: Pending, remedies: Mapping[Workload, Changes]) -> str:
         return ""
     if pending.workload in remedies:
         return " and ".join(remedies[pending.workload]) or "nothing that was tried would help"
-    first = pending.refusals[0]
-    return usual_remedy(first.code, first.detail) or f"reconciler explain pod {pending.example}"
+    # What a later region waits for is the preferred one, whose reason says what helps.
+    refusals = [each for each in pending.refusals if each.kind != "later-region"]
+    first = (refusals or pending.refusals)[0]
+    return usual_remedy(first.code, first.kind) or f"reconciler explain pod {pending.example}"
 
 
 def _fleet_json(row: FleetRow) -> Json:

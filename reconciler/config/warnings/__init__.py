@@ -28,6 +28,7 @@ ALWAYS: Final[tuple[Warning_, ...]] = (
     capacity.useless_expiry,
     capacity.all_reserved,
     capacity.limit_below_minima,
+    capacity.below_one_node,
     names.arns,
     names.unused_priorities,
     terraform.groups_of_eks,

@@ -6,6 +6,7 @@ from typing import Final
 
 from reconciler.config.faults import (
     ALL_RESERVED,
+    BELOW_ONE_NODE,
     EXPIRY,
     FALLBACK_WITHOUT_SPOT,
     LIMIT_BELOW_MINIMA,
@@ -77,6 +78,19 @@ def limit_below_minima(subject: Subject) -> Iterator[Problem]:
             location = ("sectors", sector.name, "max_hourly_usd")
             message = _message(sector.usd_per_hour_max, cost)
             yield subject.warning(LIMIT_BELOW_MINIMA, location, message)
+
+
+def below_one_node(subject: Subject) -> Iterator[Problem]:
+    """Yield a limit of `raise_limits` below what one node costs: its fleet never gets one."""
+    settings, limits = _settings(subject), subject.config.raise_limits
+    for key in ("hourly_usd_per_cycle", "hourly_usd_per_hour"):
+        limit: Decimal | None = getattr(limits, key)
+        if limit is None:
+            continue
+        dear = [f.name for f in settings.fleets() if f.usd_per_hour and f.usd_per_hour > limit]
+        if dear:
+            message = f"a node of {listed(dear)} costs more than {limit}: none is bought for pods"
+            yield subject.warning(BELOW_ONE_NODE, ("raise_limits", key), message)
 
 
 def no_cost_limit(subject: Subject) -> Iterator[Problem]:

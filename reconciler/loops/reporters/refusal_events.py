@@ -12,7 +12,7 @@ from reconciler.loops.reason_words import usual_remedy
 from reconciler.loops.workloads import Workload, workload_of
 from reconciler.model.cluster import Owner, Pod
 from reconciler.model.ids import PodKey
-from reconciler.model.plan import Plan, Reason, Unplaceable
+from reconciler.model.plan import Plan, Reason, ReasonKind, Unplaceable
 from reconciler.model.snapshot import Snapshot
 from reconciler.model.text import counted_noun
 from reconciler.ports.object_events import ObjectEvent, pod_event
@@ -92,18 +92,18 @@ def _codes(reasons: Sequence[Reason]) -> str:
 
 def _reasons(reasons: Sequence[Reason]) -> str:
     """Return each reason once, with the fleets that give it and what usually helps."""
-    fleets: dict[tuple[str, str], list[str]] = {}
+    fleets: dict[tuple[str, str, ReasonKind], list[str]] = {}
     for each in reasons:
-        named = fleets.setdefault((each.code, each.detail), [])
+        named = fleets.setdefault((each.code, each.detail, each.kind), [])
         if each.fleet:
             named.append(f"{each.fleet} in {each.region}")
     shown = [
         f"{code}: {detail}" + (f" ({_named(names)})" if names else "")
-        for (code, detail), names in list(fleets.items())[:REASONS_MAX]
+        for (code, detail, _), names in list(fleets.items())[:REASONS_MAX]
     ]
     if len(fleets) > REASONS_MAX:
         shown.append(f"and {len(fleets) - REASONS_MAX} more reasons")
-    remedies = list(filter(None, (usual_remedy(code, detail) for code, detail in fleets)))
+    remedies = list(filter(None, (usual_remedy(code, kind) for code, _, kind in fleets)))
     usual = f". What usually helps: {remedies[0]}" if remedies else ""
     return "; ".join(shown) + usual
 

@@ -11,6 +11,7 @@ from reconciler.planner.cost_limits import cost_limits
 from reconciler.planner.demand import FLEET, SECTOR, SIZE, SectorFinder, wanted_values
 from reconciler.planner.disruption.drains.idleness import counted
 from reconciler.planner.fleets.inventory import FleetStatus
+from reconciler.planner.fleets.maximum import maximum_reached
 from reconciler.planner.settings import PlannerSettings
 from reconciler.planner.view import ClusterView
 
@@ -70,7 +71,7 @@ def _why_not(builder: PlanBuilder, status: FleetStatus) -> str:
     if status.unavailable:
         return f"cannot be asked for more: {status.unavailable}"
     if status.max is not None and builder.size_of(status.key) >= status.max:
-        return f"is at its max_capacity of {status.max}"
+        return maximum_reached(status, builder.size_of(status.key))[1]
     price = builder.view.offers[status.key].nano_usd_per_hour
     if any(price > limit.left for limit in cost_limits(builder, status.settings.sector)):
         return "would cost more than the limit allows"

@@ -10,6 +10,7 @@ from reconciler.model.text import counted_noun
 from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.explain.answers import FleetExplanation, FleetVerdict
 from reconciler.planner.explain.nodes import verdict_of
+from reconciler.planner.fleets.maximum import maximum_reached
 from reconciler.planner.money import usd
 
 
@@ -25,7 +26,7 @@ def explain_fleet(builder: PlanBuilder, made: Plan, key: FleetKey) -> FleetExpla
         for reason in pod.reasons
         if (reason.fleet, reason.region) == (key.name, key.region)
     )
-    verdict, because = _verdict(builder, made, key, planned, nodes)
+    verdict, because = _verdict(builder, made, key, planned, nodes, refused=bool(refused))
     price = builder.view.offers[key].nano_usd_per_hour
     return FleetExplanation(
         plan=planned,
@@ -39,7 +40,13 @@ def explain_fleet(builder: PlanBuilder, made: Plan, key: FleetKey) -> FleetExpla
 
 
 def _verdict(
-    builder: PlanBuilder, made: Plan, key: FleetKey, planned: FleetPlan, nodes: Counter[str]
+    builder: PlanBuilder,
+    made: Plan,
+    key: FleetKey,
+    planned: FleetPlan,
+    nodes: Counter[str],
+    *,
+    refused: bool,
 ) -> tuple[FleetVerdict, str]:
     here = (planned.fleet, planned.region)
     for action in made.actions:
@@ -57,11 +64,14 @@ def _verdict(
         return "stays", f"it is being removed: {planned.removal}"
     if planned.unavailable:
         return "unavailable", planned.unavailable
+    status = builder.view.statuses[key]
     if planned.max is not None and planned.target >= planned.max and planned.max:
-        return "stays", f"it is at its max_capacity of {planned.max}"
+        return "stays", f"it {maximum_reached(status, planned.target)[1]}"
     staying = ", ".join(f"{count} {code}" for code, count in sorted(nodes.items()))
     because = "no pending pod needs more of it"
-    if builder.view.statuses[key].min >= planned.target:
+    if refused:
+        because = "no pending pod is given more of it"
+    if status.min >= planned.target:
         because += f", and it is at its min_capacity of {planned.min}"
     elif staying:
         because += f"; its nodes: {staying}"

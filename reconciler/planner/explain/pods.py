@@ -284,6 +284,11 @@ def _why_there(view: ClusterView, made: Plan, pod: Pod, placement: Placement) ->
             for n in pod.spec.requests
             if n != "pods"
         )
+        if pod.nominated_node_name == placement.node:
+            return (
+                f"kube-scheduler has nominated {placement.node} for it, and ends pods of lower "
+                f"priority there to make room: asks {asks}; free {free}"
+            )
         return f"{placement.node} exists and takes it by every filter: asks {asks}; free {free}"
     if placement.launching is not None:
         return f"{placement.fleet} has launching capacity that takes it: nothing more is bought"
@@ -321,8 +326,10 @@ def _verdict(
     code, detail = "fits", f"a new node would take it, at {price}"
     if (status.key.name, status.key.region) == (placement.fleet, placement.region):
         code, detail = "chosen", price
-    elif limits_lifted(builder, pod, status) or not any(
-        not r.changes and complete(builder, r) == r for r in tries
+    elif (
+        status.settings.departing
+        or limits_lifted(builder, pod, status)
+        or not any(not r.changes and complete(builder, r) == r for r in tries)
     ):
         waiting = WaitingClass(
             pod_class=view.table.of(pod, bound=False),

@@ -74,7 +74,7 @@ def _with_replaced(cloud: CloudState, settings: PlannerSettings) -> PlannerSetti
         for fleet in settings.fleets()
         if fleet.name in settings.allow_destroy
         for key in fleet.fleet_keys()[:1]
-        if key in live and _has_other_capacity_type(live[key], fleet)
+        if key in live and has_other_capacity_type(live[key], fleet)
     }
     if not going:
         return settings
@@ -85,7 +85,7 @@ def _with_replaced(cloud: CloudState, settings: PlannerSettings) -> PlannerSetti
     return replace(settings, sectors=tuple(sectors))
 
 
-def _has_other_capacity_type(live: Fleet, fleet: FleetSettings) -> bool:
+def has_other_capacity_type(live: Fleet, fleet: FleetSettings) -> bool:
     """Return whether its tag names another capacity type; without a tag it does not."""
     stated = {"true": True, "false": False}.get(live.tags.get("Spot", ""))
     return live.provider == "ec2-fleet" and stated is not None and stated != fleet.spot

@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 
 from reconciler.model.fleet import Fleet, Instance
 from reconciler.model.ids import FleetKey, Region
+from reconciler.model.plan import UnavailableKind
 from reconciler.model.saved_state import SavedFleetState
 from reconciler.model.snapshot import CloudState, Snapshot
 from reconciler.model.text import duration
@@ -25,8 +26,6 @@ from reconciler.planner.fleets.live import LIVE_STATES, fleet_keys_by_instance
 from reconciler.planner.settings import PlannerSettings
 
 MISSING = "missing"
-IS_MISSING = f"the fleet is {MISSING}"
-"""Why a fleet is unavailable that the config has and EC2 does not."""
 SILENT = "unknown"
 """Stands for EC2's state of the fleet if its region does not answer."""
 FORGOTTEN_AFTER = timedelta(hours=1)
@@ -177,6 +176,7 @@ def refused(saved: SavedFleetState, reason: str, at: datetime) -> SavedFleetStat
         failures=failures,
         last_error_at=at,
         reason=reason[:REASON_MAX],
+        denied=False,
         unavailable_until=max(until, saved.unavailable_until or until),
     )
 
@@ -187,7 +187,8 @@ def denied(saved: SavedFleetState, reason: str, at: datetime) -> SavedFleetState
     It is asked again after the shortest cool-off, so that it serves again soon after the right is
     granted, or whatever prevented it is gone.
     """
-    return replace(saved, reason=reason[:REASON_MAX], unavailable_until=at + COOL_OFF)
+    until = at + COOL_OFF
+    return replace(saved, reason=reason[:REASON_MAX], denied=True, unavailable_until=until)
 
 
 def _with_silence(saved: SavedFleetState, sign: Signs, at: datetime) -> SavedFleetState:
@@ -219,6 +220,7 @@ def _with_errors(saved: SavedFleetState, sign: Signs, at: datetime) -> SavedFlee
         failures=failures,
         last_error_at=last.at,
         reason=last.code[:REASON_MAX],
+        denied=False,
         unavailable_until=max(until, saved.unavailable_until or until),
     )
 
@@ -256,7 +258,9 @@ def _forgotten(saved: SavedFleetState, stable: timedelta, at: datetime) -> Saved
         return saved
     error = saved.last_error_at
     kept = error if error is not None and at - error <= stable else None
-    return replace(saved, failures=0, unavailable_until=None, last_error_at=kept, reason="")
+    return replace(
+        saved, failures=0, unavailable_until=None, last_error_at=kept, reason="", denied=False
+    )
 
 
 def unavailable(
@@ -265,8 +269,8 @@ def unavailable(
     saved: SavedFleetState | None,
     at: datetime,
     init_seconds: float,
-) -> str:
-    """Return why the fleet cannot serve new demand now; empty if it can.
+) -> tuple[UnavailableKind, str]:
+    """Return why the fleet cannot serve new demand now, as a kind and in words; empty if it can.
 
     Args:
         state: EC2's state of the fleet, or ours if EC2 has none.
@@ -276,17 +280,20 @@ def unavailable(
         init_seconds: `instance_init_time`.
     """
     if state == SILENT:
-        return "EC2 does not answer in its region"
+        return "silent", "EC2 does not answer in its region"
     if state not in LIVE_STATES:
-        return f"the fleet is {state}"
-    found = _cooling(saved, at) if saved else ""
-    if found or sign is None or sign.live is None:
-        return found
+        return ("missing" if state == MISSING else "state"), f"the fleet is {state}"
+    if saved is not None and saved.unavailable_until is not None and saved.unavailable_until > at:
+        kind, what = why_cooling(saved)
+        return kind, f"{what}; cooling off until {saved.unavailable_until:%H:%M:%S}"
+    if sign is None or sign.live is None:
+        return "", ""
     if sign.live.launches_halted:
-        return sign.live.launches_halted
-    if sign.live.activity_status == "error":
-        return "EC2 reports the fleet's activity status as error"
-    return _shortfall(sign, sign.live, saved, at, init_seconds)
+        return "halted", sign.live.launches_halted
+    short = "EC2 reports the fleet's activity status as error"
+    if sign.live.activity_status != "error":
+        short = _shortfall(sign, sign.live, saved, at, init_seconds)
+    return ("capacity" if short else ""), short
 
 
 def launched_to_join(state: str, sign: Signs | None, saved: SavedFleetState | None) -> int:
@@ -304,13 +311,13 @@ def launched_to_join(state: str, sign: Signs | None, saved: SavedFleetState | No
     return 0 if saved and saved.stuck_in_a_row >= IN_A_ROW else sign.unjoined
 
 
-def _cooling(saved: SavedFleetState, at: datetime) -> str:
-    if saved.unavailable_until is None or saved.unavailable_until <= at:
-        return ""
-    what = saved.reason or "capacity errors"
+def why_cooling(saved: SavedFleetState) -> tuple[UnavailableKind, str]:
+    """Return what the cool-off of a fleet that has one is for, as a kind and in words."""
     if saved.stuck_in_a_row >= IN_A_ROW:
-        what = f"{saved.stuck_in_a_row} instances in a row that never joined"
-    return f"{what}; cooling off until {saved.unavailable_until:%H:%M:%S}"
+        return "never-joined", f"{saved.stuck_in_a_row} instances in a row that never joined"
+    if saved.denied:
+        return "denied", saved.reason or "EC2 refuses to raise its target"
+    return "capacity", saved.reason or "capacity errors"
 
 
 def _shortfall(

@@ -10,6 +10,7 @@ from reconciler.model.cluster import NO_RESOURCES, Node, Resources, Taint
 from reconciler.model.fleet import Fleet, Instance
 from reconciler.model.frozen import NO_LABELS, FrozenMap, Labels
 from reconciler.model.ids import FleetKey, NodeName, Region
+from reconciler.model.plan import UnavailableKind
 from reconciler.model.saved_state import InterruptedPool, SavedFleetState
 from reconciler.model.snapshot import CloudState, Snapshot
 from reconciler.planner.clocks import is_skewed
@@ -70,6 +71,8 @@ class FleetStatus:
     """Its minimum, from config and group."""
     unavailable: str
     """Why it cannot be asked for more now; empty if it can."""
+    unavailable_kind: UnavailableKind = ""
+    """The same for programs."""
     tier: int = 0
     """How many regions are preferred to its own, by its list, or by the config's for a found
     group."""
@@ -303,7 +306,7 @@ def _closed_by(binding: Binding, stuck: Iterable[StuckInstance]) -> dict[FleetKe
 
 def _closed(status: FleetStatus, why: str) -> FleetStatus:
     """Return the status of a fleet whose instances seem not to be nodes of this cluster."""
-    return replace(status, unavailable=why, launched_to_join=0)
+    return replace(status, unavailable=why, unavailable_kind="unproven", launched_to_join=0)
 
 
 def _instances_by_node(snapshot: Snapshot) -> dict[NodeName, Instance]:
@@ -347,6 +350,7 @@ def _status(
         state, current = SILENT if sign.silent else MISSING, 0
     else:
         state, current = live.state, live.target_capacity
+    kind, why = unavailable(state, sign, saved, snapshot.at, settings.instance_init_seconds)
     return FleetStatus(
         key=key,
         settings=fleet,
@@ -357,7 +361,8 @@ def _status(
         joined=joined,
         min=_minimum(key, fleet, live, settings),
         tier=_tier(key, fleet, settings),
-        unavailable=unavailable(state, sign, saved, snapshot.at, settings.instance_init_seconds),
+        unavailable=why,
+        unavailable_kind=kind,
         set_aside=aside.intersection(node.name for node in nodes),
         provided=sign.provided if sign else len(nodes),
         launched_to_join=launched_to_join(state, sign, saved),

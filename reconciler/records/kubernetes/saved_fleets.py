@@ -46,6 +46,7 @@ class SavedFleetWire(Struct, gc=False, omit_defaults=True):
     failures: Count = 0
     last_error_at: datetime | None = None
     reason: str = ""
+    denied: bool = False
     below_target_since: datetime | None = None
     silent_since: datetime | None = None
     stuck_in_a_row: Count = 0
@@ -76,6 +77,7 @@ def decode_fleet(each: SavedFleetWire) -> SavedFleetState:
         failures=each.failures,
         last_error_at=utc(each.last_error_at),
         reason=printable(each.reason),
+        denied=each.denied,
         below_target_since=utc(each.below_target_since),
         silent_since=utc(each.silent_since),
         stuck_in_a_row=each.stuck_in_a_row,
@@ -148,6 +150,7 @@ def _fleet_wire(each: SavedFleetState) -> SavedFleetWire:
         failures=each.failures,
         last_error_at=each.last_error_at,
         reason=each.reason,
+        denied=each.denied,
         below_target_since=each.below_target_since,
         silent_since=each.silent_since,
         stuck_in_a_row=each.stuck_in_a_row,

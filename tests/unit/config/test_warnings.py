@@ -100,6 +100,11 @@ WARNED = [
         "reserved_memory: 1Ti\n" + with_fleets("{size: small}"),
     ),
     (
+        "cost/below-one-node",
+        "raise_limits.hourly_usd_per_cycle",
+        "raise_limits: {hourly_usd_per_cycle: 0.01}\n" + with_fleets("{size: small}"),
+    ),
+    (
         "fleet/limit-below-minima",
         "max_hourly_usd",
         "max_hourly_usd: 0.01\n" + with_fleets("{size: small, min_capacity: 2}"),

@@ -170,6 +170,14 @@ def test_names_of_unknown_sectors_are_told_with_those_that_exist() -> None:
     )
 
 
+def test_name_of_an_unknown_fleet_is_not_called_a_sector() -> None:
+    """Its owner would look for a sector that the pod does not name."""
+    pod = make_pod(node_selector={"fleet": "primary-huge"})
+    (reason,) = plan(make_snapshot(pod), SETTINGS).unplaceable[0].reasons
+    assert reason.code == "no-sector"
+    assert reason.detail == "names fleet primary-huge; the config has no such fleet"
+
+
 class Counted(str):
     """A name that counts how often one is compared with another."""
 

@@ -156,6 +156,11 @@ def test_what_cannot_be_bought_is_told_and_refuses_no_pod() -> None:
     assert raises(made) == {("primary-small", HOME): 2}
     (found,) = made.headroom
     assert (found.missing, found.because) == (1, "every fleet of the sector is at its max_capacity")
+    group = make_fleet_settings(cpu=4, provider="asg", auto_scaling_group="workers")
+    live = replace(make_fleet(group, id="workers"), name="workers", max_size=0)
+    settings = make_settings(group, headroom=(Headroom(sector="primary", nodes=1),))
+    (found,) = plan(make_snapshot(cloud=make_cloud(live)), settings).headroom
+    assert found.because == "primary-small is at its group's maximum size of 0"
     dear = planned(make_pod(cpu=4), usd_per_hour_max=Decimal("0.15"))
     assert raises(dear) == {("primary-small", HOME): 1}
     assert missing(dear) == [1]

@@ -135,7 +135,8 @@ def not_the_leader(scene: Scene) -> None:
 def no_capacity(scene: Scene) -> None:
     """The only fleet cools off and a pod waits for it."""
     scene.cycle(
-        fleets=(fleet(unavailable=COOLING),), unplaceable=(unplaced("a", "fleet-unavailable"),)
+        fleets=(fleet(unavailable=COOLING),),
+        unplaceable=(unplaced("a", "fleet-unavailable", detail=COOLING, kind="capacity"),),
     )
 
 
@@ -144,7 +145,7 @@ def fleet_missing(scene: Scene) -> None:
     scene.cycle(
         fleets=(fleet(state="missing", unavailable="the fleet is missing"),),
         unplaceable=(
-            unplaced("a", "fleet-unavailable", detail="the fleet is missing"),
+            unplaced("a", "fleet-unavailable", detail="the fleet is missing", kind="missing"),
             unplaced("b", "insufficient-cpu"),
         ),
     )

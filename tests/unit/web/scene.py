@@ -22,6 +22,7 @@ from reconciler.model.plan import (
     Placement,
     Plan,
     Reason,
+    ReasonKind,
     Unplaceable,
 )
 from reconciler.model.snapshot import CloudState, ClusterState, Snapshot
@@ -177,10 +178,11 @@ def fleet(**changed: Any) -> FleetPlan:
     return FleetPlan(**{**values, **changed})
 
 
-def unplaced(name: str, *codes: str, detail: str = "too big") -> Unplaceable:
+def unplaced(name: str, *codes: str, detail: str = "too big", kind: ReasonKind = "") -> Unplaceable:
     """A pod that nothing can take."""
     reasons = tuple(
-        Reason(fleet="primary-small", region=HOME, code=code, detail=detail) for code in codes
+        Reason(fleet="primary-small", region=HOME, code=code, detail=detail, kind=kind)
+        for code in codes
     )
     return Unplaceable(pod=PodKey(namespace="ns", name=name, uid=name), reasons=reasons)
 

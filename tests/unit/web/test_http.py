@@ -134,17 +134,6 @@ def test_status_names_actions_and_reasons(scene: Scene) -> None:
     assert ask_status(scene.server.address) == status
 
 
-def test_pods_of_a_missing_fleet_are_told_to_apply_it(scene: Scene) -> None:
-    """There is no cool-off to wait for: nobody has made the fleet."""
-    scene.cycle(
-        unplaceable=(unplaced("a", "fleet-unavailable", detail="the fleet is missing"),),
-        fleets=(fleet(state="missing", unavailable="the fleet is missing"),),
-    )
-    (workload,) = json.loads(scene.ask("/api/status")[2])["workloads"]
-    assert workload["because"] == "the fleets that could run it do not exist in EC2"
-    assert workload["remedy"] == "apply the Terraform root"
-
-
 def test_pod_that_asks_for_too_much_does_not_change_the_level(scene: Scene) -> None:
     """What one tenant asks for in vain is not a fault of the program or of the config."""
     scene.cycle(unplaceable=(unplaced("giant", "insufficient-cpu"),))

@@ -10,6 +10,7 @@ import pytest
 
 from reconciler.cli.views.status import console, view_of
 from reconciler.config.loader import load_config
+from reconciler.model.actions import SetCapacity
 from reconciler.model.errors import ConfigError, Forbidden, ObservationError, Problem, Unavailable
 from reconciler.model.plan import HeldCode
 from reconciler.model.snapshot import Ignored
@@ -58,6 +59,16 @@ def test_denied_action_is_told_first_in_json_page_and_terminal(
         lines = capsys.readouterr().out.splitlines()
         assert lines[0] == f"DEGRADED: {CAUSE}"
         assert any(line.startswith("last failed action: ") for line in lines)
+
+
+def test_call_that_auto_scaling_denies_is_named_as_it_is() -> None:
+    """Nobody finds ModifyFleet in a policy for groups."""
+    action = DENIED.action
+    assert isinstance(action, SetCapacity)
+    with Scene() as scene:
+        scene.cycle(replace(DENIED, action=replace(action, provider="asg")))
+        (problem,) = verdict(scene)[1]
+    assert problem.startswith("Auto Scaling denies SetDesiredCapacity: set-capacity primary-small")
 
 
 def test_failure_is_over_when_the_same_action_succeeds() -> None:

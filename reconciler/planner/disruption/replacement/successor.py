@@ -9,6 +9,7 @@ from reconciler.planner.disruption.blockers.pods import at_minimum
 from reconciler.planner.disruption.context import DisruptionContext
 from reconciler.planner.disruption.replacement.unproven_version import unproven_version
 from reconciler.planner.fleets.inventory import FleetStatus
+from reconciler.planner.fleets.maximum import maximum_reached
 from reconciler.planner.fleets.updates.outdated import Outdated
 from reconciler.planner.promised_places import TAKES_PLACES
 
@@ -108,7 +109,8 @@ def no_successor(context: DisruptionContext, status: FleetStatus) -> Blocker | N
     if status.unavailable:
         return Blocker("replacement", f"it cannot be replaced: {status.unavailable}")
     if status.max is not None and builder.size_of(key) >= status.max:
-        maximum = f"its fleet is at its max_capacity of {status.max}: it cannot be replaced"
+        _, clause = maximum_reached(status, builder.size_of(key))
+        maximum = f"its fleet {clause}: it cannot be replaced"
         return Blocker("max-capacity", maximum)
     price = builder.view.offers[key].nano_usd_per_hour
     if any(price > limit.left for limit in cost_limits(builder, status.settings.sector)):

@@ -24,7 +24,10 @@ def propose(builder: PlanBuilder) -> None:
         if most is not None and status.current > max(most, status.joined):
             served = min(status.current, max(status.joined, _instances(builder, status)))
             target = max(most, served)
-            because = f"max_capacity is {status.max}, {status.joined} nodes have joined"
+            limit = f"max_capacity is {status.max}"
+            if status.settings.departing:
+                limit = "the fleet is to go"
+            because = f"{limit}, {status.joined} nodes have joined"
             lowers = CAPABILITIES[status.settings.provider].lowers_target
             if target < status.current and lowers:
                 builder.lower_target(status.key, target, "max-capacity", because)

@@ -22,6 +22,7 @@ from reconciler.planner.capacity.problem.purchase import Purchase, PurchaseReque
 from reconciler.planner.disruption.replacement.unproven_version import unproven_version
 from reconciler.planner.fleets.headroom import HeadroomPieces
 from reconciler.planner.fleets.inventory import FleetStatus
+from reconciler.planner.fleets.maximum import maximum_reached
 from reconciler.planner.offers import offer_of, purchase_budget
 from reconciler.planner.placement.classes import PodClass
 from reconciler.planner.placement.fill import fill
@@ -212,7 +213,11 @@ def _why_missing(builder: PlanBuilder, kept_places: KeptPlaces, pieces: Headroom
         return "no fleet of the sector is available"
     full = [s for s in usable if s.max is not None and builder.size_of(s.key) >= s.max]
     if len(full) == len(usable):
-        return "every fleet of the sector is at its max_capacity"
+        clauses = [maximum_reached(s, builder.size_of(s.key)) for s in full]
+        others = [
+            f"{s.key.name} {what}" for s, (kind, what) in zip(full, clauses, strict=True) if kind
+        ]
+        return others[0] if others else "every fleet of the sector is at its max_capacity"
     if any(kept_places.taken_by(status.key) for status in usable):
         return f"{TAKES_PLACES}; it is bought when these run"
     return "max_hourly_usd or raise_limits allow no further node, or no fleet's nodes are so large"

@@ -1,6 +1,6 @@
 """Where demand goes if a fleet is unavailable: other sizes, then on-demand, then other regions."""
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import timedelta
 
 from reconciler.planner.builder import PlanBuilder
@@ -29,13 +29,14 @@ def any_spot_without_fallback(view: ClusterView) -> bool:
 
 def may_use(builder: PlanBuilder, waiting: WaitingClass, status: FleetStatus) -> bool:
     """Return whether no unavailable spot fleet keeps the class from the fleet."""
-    return status.settings.spot or blocking_spot_fleet(builder, waiting, status) is None
+    blocking = blocking_spot_fleets(builder, waiting, status)
+    return status.settings.spot or next(blocking, None) is None
 
 
-def blocking_spot_fleet(
+def blocking_spot_fleets(
     builder: PlanBuilder, waiting: WaitingClass, status: FleetStatus
-) -> FleetStatus | None:
-    """Return the unavailable spot fleet that keeps the class from this on-demand fleet."""
+) -> Iterator[FleetStatus]:
+    """Yield the unavailable spot fleets that keep the class from this on-demand fleet."""
     for other in builder.view.inventory.fleets:
         if (
             other.unavailable
@@ -45,8 +46,7 @@ def blocking_spot_fleet(
             and other.key.region == status.key.region
             and could_serve(builder, waiting, other)
         ):
-            return other
-    return None
+            yield other
 
 
 def silent_for_a_moment(

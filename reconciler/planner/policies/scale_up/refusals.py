@@ -20,8 +20,14 @@ from reconciler.planner.placement.kinds import ZONE, ZONE_KEYS, region_of_open, 
 from reconciler.planner.placement.label_keys import NOWHERE
 from reconciler.planner.placement.links import Links
 from reconciler.planner.placement.simulation import RowSpec, Simulation
+from reconciler.planner.policies.scale_up.closed_fleets import (
+    Found,
+    at_maximum,
+    kept_off,
+    no_fleet,
+)
 from reconciler.planner.policies.scale_up.limits_reached import limit_reached
-from reconciler.planner.policies.scale_up.overflow import awaits_silent, blocking_spot_fleet
+from reconciler.planner.policies.scale_up.overflow import awaits_silent
 from reconciler.planner.policies.scale_up.wording import (
     affinity_detail,
     any_of_zones,
@@ -54,11 +60,11 @@ def explain(
         return
     if not fleets:
         for waiting in members:
-            _refuse(builder, waiting, (_no_fleet(builder, sectors),))
+            _refuse(builder, waiting, (no_fleet(builder, sectors),))
         return
     closed = [_Fleet.of(builder, status) for status in fleets]
     offered = np.stack([builder.sim.offer_of(each.row) for each in closed])
-    known: list[dict[tuple[str, str], Reason]] = [{} for _ in closed]
+    known: list[dict[Found, Reason]] = [{} for _ in closed]
     nothing: list[int | None] = [None] * len(closed)
     for waiting in members:
         refusals = builder.sim.refusals(waiting.pod_class)
@@ -71,13 +77,18 @@ def explain(
             refusal = refusals[fleet.kind]
             if refusal:
                 detail = _static_detail(waiting.pod_class, refusal, fleet.row, fleet.labels)
-                found = refusal, detail
+                found: Found = refusal, detail, ""
             else:
                 found = _why(builder, waiting, fleet, column, hopeless, over_budget=over_budget)
             reason = told.get(found)
             if reason is None:
+                code, detail, kind = found
                 reason = told[found] = Reason(
-                    fleet=fleet.key.name, region=fleet.key.region, code=found[0], detail=found[1]
+                    fleet=fleet.key.name,
+                    region=fleet.key.region,
+                    code=code,
+                    detail=detail,
+                    kind=kind,
                 )
             reasons.append(reason)
         _refuse(builder, waiting, tuple(reasons))
@@ -94,8 +105,8 @@ class _Fleet:
     kind: int
     labels: Mapping[str, "_Offered"]
     """Per label key what a new node may have."""
-    full: str
-    """Says that the fleet is at its maximum; empty while it is not."""
+    full: Found | None
+    """The reason while the fleet is at its maximum."""
 
     @classmethod
     def of(cls, builder: PlanBuilder, status: FleetStatus) -> "_Fleet":
@@ -108,28 +119,13 @@ class _Fleet:
             row=row,
             kind=builder.sim.kind_of(row),
             labels=_values_by_key(row),
-            full=f"the fleet is at its max_capacity of {most}" if full else "",
+            full=at_maximum(builder, status) if full else None,
         )
 
 
 def _refuse(builder: PlanBuilder, waiting: WaitingClass, reasons: tuple[Reason, ...]) -> None:
     for pod in waiting.pods[waiting.done :]:
         builder.refuse(Unplaceable(pod=pod.key, reasons=reasons))
-
-
-def _no_fleet(builder: PlanBuilder, sectors: Collection[str]) -> Reason:
-    """Return the reason if no fleet could be asked."""
-    settings = builder.view.settings
-    named = sorted(fleet.name for fleet in settings.fleets() if fleet.sector in sectors)
-    if named:
-        detail = f"AWS was not asked about the region of {', '.join(named)}"
-    elif any(sectors):
-        listed = ", ".join(sorted(sectors))
-        detail = f"sector {listed} has no fleets: name one under sectors.{min(sectors)}.fleets"
-    else:
-        detail = f"no Auto Scaling group carries the tags of cluster {settings.cluster}"
-    home = settings.home_region
-    return Reason(fleet="", region=home, code="fleet-unavailable", detail=detail)
 
 
 def why(
@@ -143,7 +139,7 @@ def why(
     refusal = builder.sim.refusal(waiting.pod_class, fleet.kind)
     if refusal:
         return refusal, _static_detail(waiting.pod_class, refusal, fleet.row, fleet.labels)
-    return _why(builder, waiting, fleet, column, hopeless, over_budget=over_budget)
+    return _why(builder, waiting, fleet, column, hopeless, over_budget=over_budget)[:2]
 
 
 def _asked(builder: PlanBuilder, pod_class: PodClass) -> IntArray:
@@ -173,8 +169,8 @@ def _why(  # noqa: PLR0911 - a list of possible reasons, the first that holds
     hopeless: tuple[str, str] | None,
     *,
     over_budget: bool,
-) -> tuple[str, str]:
-    """Return what `why` returns, for a class that the static filters allow.
+) -> Found:
+    """Return what `why` returns, and the kind, for a class that the static filters allow.
 
     Args:
         builder: The plan so far.
@@ -186,35 +182,33 @@ def _why(  # noqa: PLR0911 - a list of possible reasons, the first that holds
     """
     status, pod_class = fleet.status, waiting.pod_class
     if scarcest is not None:
-        return _too_large(builder, pod_class, fleet, scarcest)
+        return *_too_large(builder, pod_class, fleet, scarcest), ""
     purchases, number = builder.purchases, pod_class.number
     stalled = purchases.quarantined.get(number) or purchases.awaiting_bind.get(number)
     if stalled:
-        return "no-progress", stalled
+        return "no-progress", stalled, ""
     if status.unavailable:
-        return "fleet-unavailable", status.unavailable
-    blocker = None if status.settings.spot else blocking_spot_fleet(builder, waiting, status)
-    if blocker is not None:
-        return "fleet-unavailable", (
-            f"{blocker.key.name} is unavailable ({blocker.unavailable}) and its spot_fallback "
-            "keeps its demand off on-demand"
-        )
-    if fleet.full:
-        return "max-capacity", fleet.full
+        return "fleet-unavailable", status.unavailable, status.unavailable_kind
+    blocked = None if status.settings.spot else kept_off(builder, waiting, status)
+    if blocked is not None:
+        return blocked
+    if fleet.full is not None:
+        return fleet.full
     if hopeless is not None:
-        return hopeless
+        return *hopeless, ""
     found, certain = _by_topology(builder, pod_class, fleet.row)
     limit = limit_reached(
         builder, status, over_budget=over_budget, held_back=number in purchases.held_back
     )
     if found and (certain or limit is None):
-        return found
+        return *found, ""
     if limit is not None:
         return limit
     if awaits_silent(builder, waiting, status.tier):
         what = "demand moves to this fleet once another has not answered for a while"
-        return "fleet-unavailable", what
-    return "fleet-unavailable", "demand moves to this region only when the preferred one fails"
+        return "fleet-unavailable", what, "silent"
+    what = "demand moves to this region only when the preferred one fails"
+    return "fleet-unavailable", what, "later-region"
 
 
 def _static_detail(

@@ -44,7 +44,7 @@ from reconciler.planner.policies.scale_up.sector_groups import (
 )
 from reconciler.planner.promised_places import promised_places
 from reconciler.planner.removal import TargetReason
-from reconciler.planner.reservations import WaitingClass
+from reconciler.planner.reservations import Reservation, WaitingClass
 
 
 def buy_for_sectors(builder: PlanBuilder, free_before: IntArray) -> None:
@@ -348,17 +348,28 @@ def _record(builder: PlanBuilder, classes: Sequence[WaitingClass], purchase: Pur
     pods = np.zeros(builder.sim.rows, dtype=np.int64)
     for taken in purchase.taken:
         np.add.at(pods, taken.rows, taken.amounts)
+    by_number, before = {w.pod_class.number: w for w in classes}, len(builder.reservations)
+    for taken in purchase.taken:
+        waiting = by_number[taken.pod_class.number]
+        builder.reserve(waiting, taken.rows.tolist(), taken.amounts.tolist())
+    displaced = _displaced_on(builder, builder.reservations[before:])
     for node, bought in groupby(purchase.rows, key=itemgetter(1)):
         rows, key = [row for row, _ in bought], node.key
         builder.plan_new_nodes(key, rows)
         cost = node.nano_usd_per_hour * len(rows)
-        builder.purchases.add(key, len(rows), int(pods[rows].sum()), cost)
+        moved = sum(displaced[row] for row in rows)
+        builder.purchases.add(key, len(rows), int(pods[rows].sum()), cost, displaced=moved)
         target = builder.size_of(key) + len(rows)
-        builder.raise_target(key, target, *_reason(builder, key, target))
-    by_number = {w.pod_class.number: w for w in classes}
-    for taken in purchase.taken:
-        waiting = by_number[taken.pod_class.number]
-        builder.reserve(waiting, taken.rows.tolist(), taken.amounts.tolist())
+        builder.raise_target(key, target, *_reason(builder, key))
+
+
+def _displaced_on(builder: PlanBuilder, made: Sequence[Reservation]) -> Counter[int]:
+    """Return how many pods of nodes that EC2 takes back go to each row."""
+    found: Counter[int] = Counter()
+    displaced = builder.view.displaced
+    for row, pods in chain.from_iterable(each.by_row() for each in made if displaced):
+        found[row] += sum(pod.key in displaced for pod in pods)
+    return found
 
 
 def _preferred(builder: PlanBuilder, status: FleetStatus) -> Region:
@@ -367,12 +378,14 @@ def _preferred(builder: PlanBuilder, status: FleetStatus) -> Region:
     return own[0] if own[0] != status.key.region else builder.view.settings.home_region
 
 
-def _reason(builder: PlanBuilder, key: FleetKey, target: int) -> TargetReason:
+def _reason(builder: PlanBuilder, key: FleetKey) -> TargetReason:
     """Return why demand raises the target, by all pods for which the fleet was asked so far."""
-    status, pods = builder.view.statuses[key], builder.purchases.pods[key]
+    status, purchases = builder.view.statuses[key], builder.purchases
+    pods, moved = purchases.pods[key], purchases.displaced[key]
     verb = "needs" if pods == 1 else "need"
-    wanted = counted_noun(target - status.joined_or_launching, "more node")
-    because = f"{counted_noun(pods, 'pending pod')} {verb} {wanted}"
+    who = [counted_noun(pods - moved, "pending pod")] if pods > moved else []
+    who += [f"{counted_noun(moved, 'pod')} of interrupted nodes"] if moved else []
+    because = f"{' and '.join(who)} {verb} {counted_noun(purchases.nodes[key], 'more node')}"
     because += preferred_less(builder, status) + evened_out_with(builder, status)
     if status.tier:
         return TargetReason(

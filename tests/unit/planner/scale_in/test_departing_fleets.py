@@ -185,6 +185,15 @@ def test_fleet_that_waits_for_its_replacement_gets_no_new_nodes() -> None:
     assert raised == {STAYS.name}
 
 
+def test_target_that_is_taken_back_names_no_limit_that_the_config_does_not_have() -> None:
+    """Its max_capacity counts as 0 here, and whoever looks it up reads another number."""
+    wanted = make_fleet_settings("old", spot=False, max_capacity=200)
+    live = make_fleet(wanted, 2, tags=FrozenMap({"Spot": "true"}))
+    settings = make_settings(wanted, allow_destroy=frozenset({wanted.name}))
+    (lowered,) = plan(make_snapshot(cloud=make_cloud_of([], live)), settings).actions
+    assert lowered.because == "the fleet is to go, 0 nodes have joined"
+
+
 def test_nothing_is_moved_onto_a_fleet_that_is_to_go() -> None:
     """Its nodes would fill as fast as they are emptied, and the removal would never end."""
     made = planned(unneeded("s", STAYS), make_node("o", OLD), on("s"), full("o", "1"))

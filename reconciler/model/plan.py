@@ -8,7 +8,7 @@ from typing import Final, Literal, TypeVar, get_args
 from reconciler.model.actions import AnyAction
 from reconciler.model.binding import Binding
 from reconciler.model.fleet import PriceSource
-from reconciler.model.ids import NodeName, PodKey, Region
+from reconciler.model.ids import FleetKey, NodeName, PodKey, Region
 from reconciler.model.notices import NoticeOutcome
 from reconciler.model.saved_state import (
     InterruptedPool,
@@ -326,8 +326,14 @@ class Plan:
     """Kinds of pods for which nothing is bought any more (`no-progress`)."""
     orphans: int = 0
     """Instances with our tags whose fleet is gone."""
+    fleet_of_node: Mapping[NodeName, FleetKey] = field(default_factory=dict)
+    """The fleet that brought each node; nodes that no fleet of the config brought are left out."""
+    leaving: frozenset[NodeName] = frozenset()
+    """Nodes whose instance is gone, or is ended by EC2."""
     interrupted: tuple[InterruptedNode, ...] = ()
     """Nodes that EC2 is taking back now, by name."""
+    orphan_nodes: frozenset[NodeName] = frozenset()
+    """Those of them that are nodes."""
     outdated: Mapping[str, int] = field(default_factory=dict)
     """How many nodes are due for replacement, by the reason that disruption budgets name."""
     notices: tuple[NoticeOutcome, ...] = ()

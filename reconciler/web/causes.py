@@ -289,7 +289,8 @@ def _unseen_departing(seen: Seen) -> Iterator[Cause]:
         return
     denied = next((each for each in cloud.ignored if each.kind == "Provider"), None)
     known = {fleet.name for fleet in cloud.fleets} | {fleet.fleet for fleet in plan.fleets}
-    labels = (node.labels.get(FLEET) for node in snapshot.cluster.nodes)
+    of_none = (node for node in snapshot.cluster.nodes if node.name not in plan.fleet_of_node)
+    labels = (node.labels.get(FLEET) for node in of_none)
     left = sorted({name for name in labels if name and name not in known})
     if denied is None or not left:
         return

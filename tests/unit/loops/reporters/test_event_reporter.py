@@ -103,6 +103,24 @@ def test_pods_hear_nothing_of_the_account() -> None:
 
 
 def test_pod_that_fits_nowhere_hears_why_fleet_by_fleet() -> None:
+def test_refusals_of_a_pod_and_its_controller_say_nothing_of_the_account() -> None:
+    """A fleet that AWS denies is a reason in AWS's words, which name the role and the account."""
+    said = (
+        "Auto Scaling group workers: AccessDenied: User: arn:aws:sts::123456789012:assume; cooling"
+        " off until 12:05:00"
+    )
+    reasons = (Reason(fleet="f", region=HOME, code="fleet-unavailable", detail=said),)
+    plan = replace(PLAN, unplaceable=(Unplaceable(pod=POD, reasons=reasons),))
+    owner = Owner(kind="ReplicaSet", name="api", uid="r1")
+    pods = (replace(make_pod("api-1", namespace="web", owner=owner), key=POD),)
+    events = Told()
+    EventReporter(events).plan_made(Snapshot(at=NOW, cluster=ClusterState(pods=pods)), plan)
+    assert [each.kind for each in events.events] == ["ReplicaSet", "Pod"]
+    for each in events.events:
+        assert "workers: AccessDenied: User: arn:***; cooling off until 12:05:00" in each.message
+        assert "123456789012" not in each.message
+
+
     """An unexplained pending pod is a support ticket."""
     reasons = tuple(
         Reason(fleet=f"f{n}", region=HOME, code="insufficient-memory", detail="300Gi of 28Gi")

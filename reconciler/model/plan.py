@@ -250,11 +250,13 @@ class HeadroomPlan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cost:
-    """Hourly cost of all targets, and the lower bound that shows how good the plan is."""
+    """Hourly cost of all targets, and the lower bound that shows how good its purchases are."""
 
     hourly_usd_before: float
     hourly_usd_after: float
     hourly_usd_lower_bound: float
+    """The cost of the nodes that the plan leaves, idle ones too, and the least that new nodes for
+    the same pods could cost: it says nothing of nodes that may leave later."""
     gap: float
     """(after - lower bound) / after; 0 when the cost is 0."""
     unpriced: tuple[str, ...] = ()

@@ -209,7 +209,7 @@ def _of_cost(plan: Plan) -> Iterator[Metric]:
     yield _gauge(names.COST_AFTER, "Hourly cost of the new targets.", cost.hourly_usd_after)
     yield _gauge(
         names.COST_LOWER_BOUND,
-        "What no plan can cost less than.",
+        "Hourly cost of what stays, and the least that the new nodes could cost.",
         cost.hourly_usd_lower_bound,
     )
     yield _gauge(names.COST_GAP, "(after - lower bound) / after.", cost.gap)

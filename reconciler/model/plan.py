@@ -326,16 +326,16 @@ class Plan:
     """Nodes that later plans of this hour may still ask for; None without a limit."""
     quarantined: int = 0
     """Kinds of pods for which nothing is bought any more (`no-progress`)."""
-    orphans: int = 0
-    """Instances with our tags whose fleet is gone."""
     fleet_of_node: Mapping[NodeName, FleetKey] = field(default_factory=dict)
     """The fleet that brought each node; nodes that no fleet of the config brought are left out."""
     leaving: frozenset[NodeName] = frozenset()
     """Nodes whose instance is gone, or is ended by EC2."""
-    interrupted: tuple[InterruptedNode, ...] = ()
-    """Nodes that EC2 is taking back now, by name."""
+    orphans: int = 0
+    """Instances with our tags whose fleet is gone."""
     orphan_nodes: frozenset[NodeName] = frozenset()
     """Those of them that are nodes."""
+    interrupted: tuple[InterruptedNode, ...] = ()
+    """Nodes that EC2 is taking back now, by name."""
     outdated: Mapping[str, int] = field(default_factory=dict)
     """How many nodes are due for replacement, by the reason that disruption budgets name."""
     notices: tuple[NoticeOutcome, ...] = ()

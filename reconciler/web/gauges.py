@@ -130,6 +130,11 @@ def _of_waiting(plan: Plan) -> Iterator[Metric]:
         unplaceable.add_metric([code], count)
     yield unplaceable
     yield _gauge(
+        names.PODS_PENDING_UNPLACEABLE,
+        "Pods that nothing can take, each counted once.",
+        len(plan.unplaceable),
+    )
+    yield _gauge(
         names.PODS_WITHOUT_SECTOR,
         "Pods that wait and are left alone, as they name no sector.",
         plan.pods_without_sector,

@@ -81,7 +81,11 @@ class Fleet:
     state: str
     """EC2's state of the fleet: submitted, active, modifying, deleted-running …"""
     target_capacity: int
+    """Nodes, or units where `counts_units`."""
     fulfilled_capacity: float = 0.0
+    """In the same measure."""
+    counts_units: bool = False
+    """Whether its target counts units of weight, vCPUs or memory, and says nothing of nodes."""
     activity_status: str | None = None
     """error | pending_fulfillment | pending_termination | fulfilled."""
     created_at: datetime | None = None

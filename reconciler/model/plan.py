@@ -8,7 +8,7 @@ from typing import Final, Literal, TypeVar, get_args
 from reconciler.model.actions import AnyAction
 from reconciler.model.binding import Binding
 from reconciler.model.fleet import PriceSource
-from reconciler.model.ids import NodeName, PodKey, Region
+from reconciler.model.ids import FleetKey, NodeName, PodKey, Region
 from reconciler.model.notices import NoticeOutcome
 from reconciler.model.saved_state import (
     InterruptedPool,
@@ -277,11 +277,13 @@ class HeadroomPlan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cost:
-    """Hourly cost of all targets, and the lower bound that shows how good the plan is."""
+    """Hourly cost of all targets, and the lower bound that shows how good its purchases are."""
 
     hourly_usd_before: float
     hourly_usd_after: float
     hourly_usd_lower_bound: float
+    """The cost of the nodes that the plan leaves, idle ones too, and the least that new nodes for
+    the same pods could cost: it says nothing of nodes that may leave later."""
     gap: float
     """(after - lower bound) / after; 0 when the cost is 0."""
     unpriced: tuple[str, ...] = ()
@@ -351,8 +353,14 @@ class Plan:
     """Nodes that later plans of this hour may still ask for; None without a limit."""
     quarantined: int = 0
     """Kinds of pods for which nothing is bought any more (`no-progress`)."""
+    fleet_of_node: Mapping[NodeName, FleetKey] = field(default_factory=dict)
+    """The fleet that brought each node; nodes that no fleet of the config brought are left out."""
+    leaving: frozenset[NodeName] = frozenset()
+    """Nodes whose instance is gone, or is ended by EC2."""
     orphans: int = 0
     """Instances with our tags whose fleet is gone."""
+    orphan_nodes: frozenset[NodeName] = frozenset()
+    """Those of them that are nodes."""
     interrupted: tuple[InterruptedNode, ...] = ()
     """Nodes that EC2 is taking back now, by name."""
     outdated: Mapping[str, int] = field(default_factory=dict)

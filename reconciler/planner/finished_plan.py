@@ -4,10 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 
 from reconciler.model.action_order import in_order
-from reconciler.model.actions import (
-    SetCapacity,
-    TerminateInstance,
-)
+from reconciler.model.actions import DeleteNode, SetCapacity, TerminateInstance
 from reconciler.model.ids import FleetId, NodeName, PodKey
 from reconciler.model.placements import Dispatch, Placements
 from reconciler.model.plan import Cost, FallbackNodes, FleetPlan, Kept, Plan, Reason, Unplaceable
@@ -50,7 +47,8 @@ def finished(builder: PlanBuilder) -> Plan:
     check_removals(builder)
     snapshot, settings = view.snapshot, view.settings
     foreign = snapshot.cloud.ignored if snapshot.cloud else ()
-    kept = tuple(builder.kept)
+    ending = {a.node for a in builder.actions if isinstance(a, TerminateInstance | DeleteNode)}
+    kept = tuple(each for each in builder.kept if each.node not in ending)
     kept_by_name = {each.node: each for each in kept}
     return Plan(
         at=snapshot.at,
@@ -92,7 +90,10 @@ def finished(builder: PlanBuilder) -> Plan:
         new_nodes=new_nodes_of(builder),
         ran_before=ran_before(builder.view),
         raise_nodes_left=min((r.left for r in raise_limits(builder) if not r.money), default=None),
+        fleet_of_node=view.inventory.fleet_of_node,
+        leaving=view.inventory.leaving,
         orphans=len(view.inventory.orphans.found),
+        orphan_nodes=view.inventory.orphans.nodes,
         interrupted=interrupted_nodes(view),
         outdated=Counter(each.reason for each in view.inventory.outdated.values()),
         notices=notice_outcomes(

@@ -21,6 +21,7 @@ DESCHEDULER_EVICTIONS: Final = _name("descheduler_evictions_total")
 REACTION_SECONDS: Final = _name("reaction_seconds")
 PODS_PENDING: Final = _name("pods_pending")
 PODS_UNPLACEABLE: Final = _name("pods_unplaceable")
+PODS_PENDING_UNPLACEABLE: Final = _name("pods_pending_unplaceable")
 PODS_WITHOUT_SECTOR: Final = _name("pods_without_sector")
 FLEET_TARGET: Final = _name("fleet_target_nodes")
 FLEET_REQUESTED: Final = _name("fleet_requested_nodes")
@@ -97,6 +98,7 @@ ALL: Final = (
     REACTION_SECONDS,
     PODS_PENDING,
     PODS_UNPLACEABLE,
+    PODS_PENDING_UNPLACEABLE,
     PODS_WITHOUT_SECTOR,
     RAISED_NODES,
     RAISE_NODES_LEFT,

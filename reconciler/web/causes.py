@@ -294,7 +294,8 @@ def _unseen_departing(seen: Seen) -> Iterator[Cause]:
     denied = next((each for each in cloud.ignored if each.kind == "Provider"), None)
     known = {fleet.name for fleet in cloud.fleets} | {fleet.fleet for fleet in plan.fleets}
     going = seen.view.config.allow_destroy - known
-    left = sorted(going & {node.labels.get(FLEET) for node in snapshot.cluster.nodes})
+    of_none = (node for node in snapshot.cluster.nodes if node.name not in plan.fleet_of_node)
+    left = sorted(going & {node.labels.get(FLEET) for node in of_none})
     if denied is None or not left:
         return
     side = "EC2" if denied.name == "ec2-fleet" else "Auto Scaling"

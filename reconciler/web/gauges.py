@@ -130,6 +130,11 @@ def _of_waiting(plan: Plan) -> Iterator[Metric]:
         unplaceable.add_metric([code], count)
     yield unplaceable
     yield _gauge(
+        names.PODS_PENDING_UNPLACEABLE,
+        "Pods that nothing can take, each counted once.",
+        len(plan.unplaceable),
+    )
+    yield _gauge(
         names.PODS_WITHOUT_SECTOR,
         "Pods that wait and are left alone, as they name no sector.",
         plan.pods_without_sector,
@@ -209,7 +214,7 @@ def _of_cost(plan: Plan) -> Iterator[Metric]:
     yield _gauge(names.COST_AFTER, "Hourly cost of the new targets.", cost.hourly_usd_after)
     yield _gauge(
         names.COST_LOWER_BOUND,
-        "What no plan can cost less than.",
+        "Hourly cost of what stays, and the least that the new nodes could cost.",
         cost.hourly_usd_lower_bound,
     )
     yield _gauge(names.COST_GAP, "(after - lower bound) / after.", cost.gap)

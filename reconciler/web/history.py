@@ -84,7 +84,7 @@ class Sample:
     usd_per_hour: float
     """The price of the targets that EC2 has accepted."""
     usd_per_hour_bound: float
-    """The lower bound for any plan for the same pods."""
+    """The cost of what stays, and the least that the plan's new nodes could cost."""
 
 
 class History:

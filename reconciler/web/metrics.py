@@ -112,6 +112,8 @@ class Metrics:
             self._cycle_errors.labels(error)
         for error in ("Forbidden", "Throttled", "InsufficientCapacity", "OutcomeUnknown"):
             self._action_errors.labels("set-capacity", error)
+        for policy in ("scale-up", "min-capacity", "overflow"):
+            self._actions.labels("set-capacity", policy, "failed")
 
     def text(self) -> bytes:
         """Return the metrics for Prometheus."""

@@ -17,7 +17,11 @@ TIMERS: Final = {
     "grace-period": "to be removed when the grace period ends",
     "max-empty-at-once": "to be removed in later batches of empty nodes",
     "max-non-empty-at-once": "to be drained one after another",
-    "not-ready": "to be looked at again when Ready",
+    "not-ready": "to be looked at again when Ready, or after unready_time",
+    "settling": "to be looked at again when new pods have settled",
+    "drain-cool-off": "to be drained again after a drain that failed",
+    "interrupted-later": "to be emptied shortly before its end by EC2",
+    "node-drain-delay": "to be looked at again by the spot rescheduler",
     "termination-protected": "to be tried again: EC2 refused to end their instances",
 }
 """Codes of nodes that stay for now, with what happens to them."""
@@ -45,6 +49,11 @@ def next_steps(view: View) -> tuple[NextStep, ...]:
 
 
 def _next_plan(view: View, plan: Plan) -> NextStep:
+    if view.errors_in_a_row:
+        times = view.errors_in_a_row
+        failed = "cycle" if times == 1 else f"{times} cycles"
+        why = f"the last {failed} failed; it is tried again after each pause"
+        return NextStep(at=None, what="the next plan, when a cycle succeeds", why=why)
     return NextStep(
         at=plan.at + timedelta(seconds=view.config.sleep_seconds),
         what="the next plan at the latest",

@@ -7,7 +7,6 @@ from datetime import datetime
 from typing import Final
 
 from reconciler.model.cluster import Node, Pod
-from reconciler.model.fleet import FLEET_TAG
 from reconciler.model.ids import NodeName
 from reconciler.model.plan import Plan
 from reconciler.model.snapshot import Snapshot
@@ -41,7 +40,6 @@ class NodeRow:
 def node_rows(snapshot: Snapshot, plan: Plan) -> tuple[NodeRow, ...]:
     """Return every node: held and leaving ones first, then by fleet and name."""
     verdicts = NodeVerdicts(plan)
-    fleets = {fleet.fleet for fleet in plan.fleets}
     promised = Counter(
         each.node for each in plan.placements if each.node and each.moved_from is None
     )
@@ -50,7 +48,7 @@ def node_rows(snapshot: Snapshot, plan: Plan) -> tuple[NodeRow, ...]:
         if pod.node_name is not None and not pod.finished:
             pods_on.setdefault(pod.node_name, []).append(pod)
     rows = (
-        _row(node, pods_on.get(node.name, ()), verdicts, fleets, promised)
+        _row(node, pods_on.get(node.name, ()), plan, verdicts, promised)
         for node in snapshot.cluster.nodes
     )
     return tuple(sorted(rows, key=lambda row: (_ORDER.index(row.verdict), row.fleet, row.name)))
@@ -59,19 +57,19 @@ def node_rows(snapshot: Snapshot, plan: Plan) -> tuple[NodeRow, ...]:
 def _row(
     node: Node,
     pods: Iterable[Pod],
+    plan: Plan,
     verdicts: NodeVerdicts,
-    fleets: set[str],
     promised: Mapping[NodeName, int],
 ) -> NodeRow:
     on_it = list(pods)
     busy = counted(on_it)
-    fleet = node.labels.get(FLEET_TAG, "")
-    verdict, code, because = _verdict_of(
-        verdicts, node, len(busy), promised.get(node.name, 0), ours=fleet in fleets
+    key = plan.fleet_of_node.get(node.name)
+    verdict, code, because = verdicts.of(node.name) or _use_of(
+        len(busy), promised.get(node.name, 0)
     )
     return NodeRow(
         name=node.name,
-        fleet=fleet if fleet in fleets else "",
+        fleet="" if key is None else key.name,
         created_at=node.created_at,
         ready=node.ready,
         verdict=verdict,
@@ -83,15 +81,8 @@ def _row(
     )
 
 
-def _verdict_of(
-    verdicts: NodeVerdicts, node: Node, busy: int, promised: int, *, ours: bool
-) -> tuple[NodeVerdict, str, str]:
-    """Return the plan's verdict, else what is on the node; `explain node` knows more."""
-    told = verdicts.of(node.name)
-    if told is not None:
-        return told
-    if not ours:
-        return "foreign", "no-fleet", "it belongs to no fleet of the config, and is never changed"
+def _use_of(busy: int, promised: int) -> tuple[NodeVerdict, str, str]:
+    """Return what is on a node of which the plan says nothing; `explain node` knows more."""
     if busy:
         return "used", "has-pods", f"{counted_noun(busy, 'pod')} on it"
     if promised:

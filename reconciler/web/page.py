@@ -221,7 +221,8 @@ def _tiles(source: PageSource) -> list[Tile]:
         Tile(
             name="USD per hour",
             value=f"{cost:,.2f}",
-            note=f"after the plan {plan.cost.hourly_usd_after:,.2f}; no plan below {bound:,.2f}"
+            note=f"after the plan {plan.cost.hourly_usd_after:,.2f}; with the cheapest new nodes"
+            f" {bound:,.2f} at least"
             + (f"; on-demand prices of {plan.cost.prices}" if plan.cost.prices else ""),
         ),
         Tile(name="Cycles", value=f"{view.cycles:,}", note=took, bad=view.errors_in_a_row > 0),

@@ -28,6 +28,14 @@ FIRING: dict[str, tuple[dict[str, str], int]] = {
         {'fleet_reconciler_trouble{kind="planning-failed"}': "0 1x200"},
         2,
     ),
+    "FleetReconcilerCloudUnusable": (
+        {
+            'fleet_reconciler_trouble{kind="ec2-denied"}': "0 1x200",
+            'fleet_reconciler_trouble{kind="ec2-silent"}': "0x200",
+            'fleet_reconciler_trouble{kind="not-leader"}': "1x200",
+        },
+        5,
+    ),
     "FleetReconcilerActionsFail": (
         {'fleet_reconciler_actions_total{outcome="failed"}': "0 0+1x200"},
         5,
@@ -112,6 +120,14 @@ def test_alert_fires_in_its_time_and_not_before(name: str, tool: str, tmp_path: 
     """An alert that never fires looks like a cluster in which all is well."""
     series, minutes = FIRING[name]
     firing_after(tool, tmp_path, name, {**series, UP: "1x300"}, {minutes: 0, minutes + 2: 1})
+
+
+def test_failures_are_summed_over_policies(tool: str, tmp_path: Path) -> None:
+    """One denied call fails for scale-up, for the minimum and in a region that stands in."""
+    name = 'fleet_reconciler_actions_total{{action="set-capacity",outcome="failed",policy="{}"}}'
+    policies = ("scale-up", "min-capacity", "overflow")
+    failing = {name.format(policy): "0 0+0.25x60" for policy in policies}
+    firing_after(tool, tmp_path, "FleetReconcilerActionsFail", {**failing, UP: "1x60"}, {20: 1})
 
 
 def test_program_that_is_not_there_is_an_alert(tool: str, tmp_path: Path) -> None:

@@ -55,6 +55,30 @@ def test_every_label_of_an_expression_is_one_of_its_metrics() -> None:
             assert label in _ANYWHERE or f"`{label}`" in rows, f"{place}: {label}"
 
 
+def panels() -> Iterator[tuple[str, str]]:
+    """The expressions of the dashboards."""
+    return (each for each in expressions() if not each[0].startswith("alert "))
+
+
+def test_largest_value_of_a_panel_is_taken_over_replicas_alone() -> None:
+    """Of a fleet in two regions one would be shown, and the other be nowhere."""
+    known = documented()
+    for place, expression in panels():
+        for labels, name in re.findall(
+            r"\b(?:max|min)(?: by \(([^)]*)\))? ?\((fleet_reconciler_\w+)\)", expression
+        ):
+            kept = {each.strip() for each in labels.split(",")}
+            has = set(re.findall(r"`(\w+)`", known[name].split("|")[2]))
+            assert has <= kept, f"{place}: {expression}"
+
+
+def test_panels_show_the_replica_that_fails_and_count_no_pod_twice() -> None:
+    """A leader that is stuck would hide behind its standby, and a pod has a code per fleet."""
+    for place, expression in panels():
+        assert "min(fleet_reconciler_last_success_age_seconds" not in expression, place
+        assert not re.search(r"sum\(.*fleet_reconciler_pods_unplaceable", expression), place
+
+
 def test_every_alert_has_a_severity_and_a_section_that_says_what_to_do() -> None:
     """At 3 a.m. a name is not enough."""
     headings = re.findall(r"^## (\w+)$", (ROOT / "docs/alerts.md").read_text(), re.MULTILINE)

@@ -142,7 +142,8 @@ def _sum(plan: Plan) -> None:
         f"\nPods: {on_nodes} on nodes, {launching} on launching capacity, {new} on new nodes, "
         f"{len(plan.unplaceable)} unplaceable.\n{_left_alone(plan)}"
         f"USD per hour: {cost.hourly_usd_before:.4f} -> {cost.hourly_usd_after:.4f} "
-        f"(at least {cost.hourly_usd_lower_bound:.4f}, gap {cost.gap:.2%}{_priced(cost)}).\n"
+        f"(with the cheapest new nodes {cost.hourly_usd_lower_bound:.4f} at least, "
+        f"gap {cost.gap:.2%}{_priced(cost)}).\n"
     )
     if cost.unpriced:
         names = ", ".join(cost.unpriced)

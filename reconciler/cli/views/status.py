@@ -158,7 +158,8 @@ def _sums(plan: Json, fleets: Sequence[Json]) -> str:
         f"{pending} pending: {pending - none} waiting for nodes, {none} that no fleet can run; "
         f"{f'{left_alone(without_sector)}; ' if without_sector else ''}"
         f"{spent:.4f} USD per hour, {cost['hourly_usd_after']:.4f} after the plan "
-        f"(at least {cost['hourly_usd_lower_bound']:.4f}{_priced(cost)})"
+        f"(with the cheapest new nodes {cost['hourly_usd_lower_bound']:.4f} at least"
+        f"{_priced(cost)})"
     )
 
 

@@ -19,8 +19,9 @@ from reconciler.model.actions import (
 from reconciler.model.binding import IDENTITY_NAMESPACE, Binding, Verdict
 from reconciler.model.ids import NodeName, PodKey
 from reconciler.model.outcome import Outcome
-from reconciler.model.plan import Placement, Plan
+from reconciler.model.plan import Kept, Placement, Plan
 from reconciler.model.snapshot import Snapshot
+from reconciler.planner.disruption.blockers.nodes import TERMINATION_PROTECTED
 from reconciler.planner.explain.held import held_in_words
 from reconciler.ports.object_events import ObjectEvent, ObjectEvents, pod_event
 from reconciler.records.binding import binding_to_json, verdict_line
@@ -32,9 +33,11 @@ PASSING: Final = frozenset(
     {
         "consolidation",
         "deleting",
+        "drain-cool-off",
         "grace-period",
         "idle-time",
         "in-use",
+        "interrupted",
         "max-empty-at-once",
         "max-non-empty-at-once",
         "not-ready",
@@ -42,7 +45,8 @@ PASSING: Final = frozenset(
         "unneeded-time",
     }
 )
-"""Reasons to keep a node that pass by themselves: no Event is written for them."""
+"""Reasons to keep a node that pass by themselves: no Event is written for them, nor for another
+that ends at a known time."""
 
 
 class EventReporter:
@@ -76,7 +80,7 @@ class EventReporter:
                 text = f"not removed for now ({held.code}): {held_in_words(held)}"
                 self._emit_node(held.node, "RemovalHeld", text, warning=True, about=held.code)
         for kept in plan.kept:
-            if kept.code not in PASSING:
+            if not _passes(kept):
                 text = f"not removed ({kept.code}): {kept.detail}"
                 self._emit_node(kept.node, "NodeKept", text, about=kept.code)
 
@@ -177,6 +181,12 @@ class EventReporter:
                 about=about,
             )
         )
+
+
+def _passes(kept: Kept) -> bool:
+    """Return whether time alone ends the reason. EC2 will most likely refuse an end once more."""
+    timed = kept.until is not None and kept.code != TERMINATION_PROTECTED
+    return timed or kept.code in PASSING
 
 
 def _launching(placement: Placement) -> ObjectEvent:

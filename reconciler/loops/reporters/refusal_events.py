@@ -12,10 +12,11 @@ from reconciler.loops.reason_words import usual_remedy
 from reconciler.loops.workloads import Workload, workload_of
 from reconciler.model.cluster import Owner, Pod
 from reconciler.model.ids import PodKey
-from reconciler.model.plan import Plan, Reason, ReasonKind, Unplaceable
+from reconciler.model.plan import Plan, Reason, ReasonKind, Unplaceable, with_shared
 from reconciler.model.snapshot import Snapshot
 from reconciler.model.text import counted_noun
 from reconciler.ports.object_events import ObjectEvent, pod_event
+from reconciler.telemetry.scrubbing import without_account
 
 REASON: Final = "NotTriggerScaleUp"
 WORKLOADS_MAX: Final = 200
@@ -49,10 +50,12 @@ def refusal_events(snapshot: Snapshot, plan: Plan, pods_max: int) -> Iterator[Ob
         pod = pods.get(each.pod)
         groups.setdefault(None if pod is None else workload_of(pod), []).append(each)
     ordered = sorted(groups.values(), key=len, reverse=True)
-    for group in ordered[:WORKLOADS_MAX]:
-        yield from _of_owner(group, pods)
-    for each in islice(in_turn(ordered), pods_max):
-        yield _of_pod(each)
+    told = ordered[:WORKLOADS_MAX]
+    firsts = with_shared((group[0] for group in told), _reasons)
+    for group, (_, why) in zip(told, firsts, strict=True):
+        yield from _of_owner(group, why, pods)
+    for each, why in with_shared(islice(in_turn(ordered), pods_max), _reasons):
+        yield _of_pod(each, why)
 
 
 def in_turn(groups: Iterable[Sequence[Unplaceable]]) -> Iterator[Unplaceable]:
@@ -61,7 +64,9 @@ def in_turn(groups: Iterable[Sequence[Unplaceable]]) -> Iterator[Unplaceable]:
         yield from (each for each in row if each is not None)
 
 
-def _of_owner(group: Sequence[Unplaceable], pods: Mapping[PodKey, Pod]) -> Iterator[ObjectEvent]:
+def _of_owner(
+    group: Sequence[Unplaceable], why: str, pods: Mapping[PodKey, Pod]
+) -> Iterator[ObjectEvent]:
     """Yield the Event with the sum, on the controller of the first of the pods."""
     pod = pods.get(group[0].pod)
     owner: Owner | None = None if pod is None else pod.owner
@@ -75,14 +80,14 @@ def _of_owner(group: Sequence[Unplaceable], pods: Mapping[PodKey, Pod]) -> Itera
         uid=owner.uid,
         reason=REASON,
         message=f"no fleet can run {counted_noun(len(group), 'pod')} of it, such as "
-        f"{group[0].pod.name}: {_reasons(group[0].reasons)}",
+        f"{group[0].pod.name}: {why}",
         warning=True,
         about=_codes(group[0].reasons),
     )
 
 
-def _of_pod(found: Unplaceable) -> ObjectEvent:
-    message = f"no fleet can run it: {_reasons(found.reasons)}"
+def _of_pod(found: Unplaceable, why: str) -> ObjectEvent:
+    message = f"no fleet can run it: {why}"
     return pod_event(found.pod, REASON, message, warning=True, about=_codes(found.reasons))
 
 
@@ -91,7 +96,11 @@ def _codes(reasons: Sequence[Reason]) -> str:
 
 
 def _reasons(reasons: Sequence[Reason]) -> str:
-    """Return each reason once, with the fleets that give it and what usually helps."""
+    """Return each reason once, with the fleets that give it and what usually helps.
+
+    What AWS answered is a reason too, and whoever may see the pods may read these Events: it is
+    told without account numbers and ARNs.
+    """
     fleets: dict[tuple[str, str, ReasonKind], list[str]] = {}
     for each in reasons:
         named = fleets.setdefault((each.code, each.detail, each.kind), [])
@@ -105,7 +114,7 @@ def _reasons(reasons: Sequence[Reason]) -> str:
         shown.append(f"and {len(fleets) - REASONS_MAX} more reasons")
     remedies = list(filter(None, (usual_remedy(code, kind) for code, _, kind in fleets)))
     usual = f". What usually helps: {remedies[0]}" if remedies else ""
-    return "; ".join(shown) + usual
+    return without_account("; ".join(shown)) + usual
 
 
 def _named(fleets: Sequence[str]) -> str:

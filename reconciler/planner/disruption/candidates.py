@@ -14,7 +14,7 @@ from reconciler.model.cluster import Node, Pod
 from reconciler.model.ids import FleetKey
 from reconciler.model.text import duration
 from reconciler.planner.disruption.blocker import Blocker
-from reconciler.planner.disruption.blockers.grace_periods import grace_seconds
+from reconciler.planner.disruption.blockers.grace_periods import grace_ends_at, grace_seconds
 from reconciler.planner.disruption.blockers.move_cost import moves_rank, not_worth_moving
 from reconciler.planner.disruption.blockers.nodes import first_blocker
 from reconciler.planner.disruption.blockers.pods import at_minimum, movable
@@ -373,11 +373,13 @@ def _bounce(view: ClusterView, pods: Sequence[Pod]) -> bool:
 
 def _too_young(view: ClusterView, node: Node, status: FleetStatus) -> Blocker | None:
     """Return a blocker while the node is younger than the grace period in force; None after it."""
-    grace = grace_seconds(status.settings.grace_periods, view.at, view.settings.timezone)
+    periods, timezone = status.settings.grace_periods, view.settings.timezone
+    grace = grace_seconds(periods, view.at, timezone)
     if grace is None or node.created_at is None:
         return None
     age = view.at - node.created_at
     if age >= timedelta(seconds=grace):
         return None
     detail = f"it is {duration(age)} old, its grace period is {grace:g} s"
-    return Blocker("grace-period", detail, node.created_at + timedelta(seconds=grace))
+    until = grace_ends_at(periods, node.created_at, view.at, timezone)
+    return Blocker("grace-period", detail, until)

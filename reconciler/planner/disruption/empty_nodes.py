@@ -9,7 +9,11 @@ from reconciler.model.cluster import Node
 from reconciler.model.ids import NodeName
 from reconciler.model.text import duration
 from reconciler.planner.disruption.blocker import Blocker
-from reconciler.planner.disruption.blockers.grace_periods import idle_seconds_required
+from reconciler.planner.disruption.blockers.grace_periods import (
+    grace_seconds,
+    idle_long_enough_at,
+    idle_seconds_required,
+)
 from reconciler.planner.disruption.blockers.nodes import empty_node_blocker
 from reconciler.planner.disruption.blockers.pods import at_minimum
 from reconciler.planner.disruption.context import DisruptionContext, open_nodes
@@ -107,11 +111,21 @@ def _note_waiting(
         if going[status.key] > context.room.left[status.key]:
             builder.block(node, *at_minimum(status))
         else:
-            remaining = _required(view, status) - idle
-            detail = f"empty for {duration(idle)}, {duration(remaining)} to go"
-            builder.block(node, "idle-time", detail, view.at + remaining)
+            builder.block(node, *_waits(view, status, idle))
         if context.room.may_leave(status.key, node.name):
             context.wait(node.name, mark=idle_for(view, node) is not None)
+
+
+def _waits(view: ClusterView, status: FleetStatus, idle: timedelta) -> Blocker:
+    """Return the blocker of a node that has not been empty long enough, and what it waits for."""
+    settings, timezone = status.settings, view.settings.timezone
+    until = idle_long_enough_at(settings, view.at - idle, view.at, timezone)
+    detail = f"empty for {duration(idle)}, {duration(until - view.at)} to go"
+    grace = {grace_seconds(settings.grace_periods, moment, timezone) for moment in (view.at, until)}
+    asked = max((seconds for seconds in grace if seconds is not None), default=None)
+    if asked is not None:
+        detail += f"; a grace period asks for {duration(timedelta(seconds=asked))}"
+    return Blocker("idle-time", detail, until)
 
 
 def _awaits_a_batch(view: ClusterView, node: Node, status: FleetStatus) -> Blocker | None:

@@ -71,14 +71,7 @@ def _actions(made: Plan, name: NodeName) -> tuple[AnyAction, ...]:
 
 def verdict_of(builder: PlanBuilder, made: Plan, node: Node) -> tuple[NodeVerdict, str, str]:
     """Return whether it stays, the code of the reason, and the reason in words."""
-    view = builder.view
-    name = node.name
-    ours = view.inventory.fleet_of_node.keys() | view.inventory.orphans.nodes
-    if name not in ours:
-        return "foreign", "no-fleet", "it belongs to no fleet of the config, and is never changed"
-    if name in view.inventory.leaving:
-        return "leaves", "instance-gone", "its instance is shutting down or gone"
-    told = NodeVerdicts(made).of(name)
+    told = NodeVerdicts(made).of(node.name)
     return _staying(builder, node) if told is None else told
 
 
@@ -94,14 +87,18 @@ class NodeVerdicts:
         for action in made.actions:
             if not isinstance(action, SetCapacity) and action.node is not None and _ends(action):
                 self._endings.setdefault(action.node, action)
+        self._made = made
         self._held = {each.node: each for each in reversed(made.held)}
         self._kept = {each.node: each for each in reversed(made.kept)}
 
     def of(self, name: NodeName) -> tuple[NodeVerdict, str, str] | None:
-        """Return the verdict, its code and its words.
+        """Return the verdict, its code and its words: the page and `explain node` begin with it.
 
         None if the plan says nothing about the node.
         """
+        brought = name in self._made.fleet_of_node or name in self._made.orphan_nodes
+        if brought and name in self._made.leaving:
+            return "leaves", "instance-gone", "its instance is shutting down or gone"
         ending = self._endings.get(name)
         if ending is not None:
             return "leaves", ending.policy, ending.because
@@ -109,7 +106,11 @@ class NodeVerdicts:
         if held is not None:
             return "held", held.code, f"it would go, but {held_in_words(held)}"
         kept = self._kept.get(name)
-        return None if kept is None else ("kept", kept.code, kept.detail)
+        if kept is not None:
+            return "kept", kept.code, kept.detail
+        if brought:
+            return None
+        return "foreign", "no-fleet", "it belongs to no fleet of the config, and is never changed"
 
 
 def _ends(action: AnyAction) -> bool:

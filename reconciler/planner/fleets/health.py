@@ -80,7 +80,7 @@ def read_signs(
         for key in fleet.fleet_keys():
             own, known = members.get(key, []), live.get(key)
             there = max(sum(i.counts for i in own), joined.get(key, 0))
-            figure = int(known.fulfilled_capacity) if known else 0
+            figure = int(known.fulfilled_capacity) if known and not known.counts_units else 0
             # EC2's figure may still count instances that it shows as ended.
             launched = max(there, figure - sum(i.ends for i in own))
             failed = len(stuck_of.get(key, ()))
@@ -241,7 +241,8 @@ def _with_shortfall(saved: SavedFleetState, sign: Signs, at: datetime) -> SavedF
     The fleet's history shows whether that began earlier, unless it was known, and complete, before.
     """
     live = sign.live
-    if live is None or live.state not in LIVE_STATES or sign.provided >= live.target_capacity:
+    measured = live is not None and live.state in LIVE_STATES and not live.counts_units
+    if live is None or not measured or sign.provided >= live.target_capacity:
         return replace(saved, below_target_since=None)
     first_sight = saved == SavedFleetState(fleet=saved.fleet, region=saved.region)
     since = saved.below_target_since or (live.changed_at if first_sight else None) or at

@@ -62,7 +62,7 @@ class FleetStatus:
     """None when planning offline without EC2's answers, and for a missing fleet."""
     state: str
     current: int
-    """The present target capacity."""
+    """The present target capacity in nodes. If it counts units: the instances that there are."""
     nodes: tuple[Node, ...]
     """Its nodes in the cluster, without leaving ones."""
     joined: int
@@ -348,6 +348,8 @@ def _status(
         state, current = "active", len(nodes)
     elif live is None:
         state, current = SILENT if sign.silent else MISSING, 0
+    elif live.counts_units:
+        state, current = live.state, sign.provided
     else:
         state, current = live.state, live.target_capacity
     kind, why = unavailable(state, sign, saved, snapshot.at, settings.instance_init_seconds)

@@ -211,6 +211,7 @@ def _fleet(wire: _FleetWire, region: Region, templates: LaunchTemplates) -> Flee
         further_templates=templates.further(specifications),
         instance_types=tuple(dict.fromkeys(types)),
         subnet_ids=_subnet_ids(overrides),
+        counts_units=bool(halted),
         launches_halted=halted,
         removals_halted=halted,
         rebalances_capacity=bool(wire.spot_options and wire.spot_options.rebalances_capacity),

@@ -305,6 +305,7 @@ def group_as_fleet(
         lifecycle=_next_lifecycle(wire, templates, details),
         min_size=wire.min_size,
         max_size=wire.max_size,
+        counts_units=bool(wire.units_not_nodes),
         launches_halted=_launches_halted(wire),
         removals_halted=_removals_halted(wire, details),
         rebalances_zones=_rebalances_zones(wire),

@@ -145,6 +145,7 @@ def test_fleet_whose_target_counts_no_nodes_is_left_alone(
     found = fleet_json(TargetCapacitySpecification=capacity, LaunchTemplateConfigs=[config])
     (fleet,) = decode({"Fleets": [found]}).fleets
     assert (fleet.launches_halted, fleet.removals_halted) == (halted, halted)
+    assert fleet.counts_units == bool(halted)
 
 
 @pytest.mark.parametrize(
@@ -163,6 +164,7 @@ def test_group_whose_capacity_counts_no_nodes_is_left_alone(
     found = group_json(MixedInstancesPolicy=policy, DesiredCapacityType=unit)
     (group,) = decode({"AutoScalingGroups": [found]}).fleets
     assert (group.launches_halted, group.removals_halted) == (halted, halted)
+    assert group.counts_units == bool(halted)
 
 
 def test_foreign_instances_are_left_out() -> None:

@@ -1,6 +1,6 @@
 """A status board with its server, asked over real HTTP."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from http.client import HTTPConnection
 from types import TracebackType
 from typing import Any, Self
@@ -11,7 +11,7 @@ from reconciler.loops.reconcile_loop import CycleReport
 from reconciler.model.actions import SetCapacity
 from reconciler.model.cluster import Node, Pod
 from reconciler.model.errors import ReconcilerError
-from reconciler.model.ids import FleetId, PodKey, Region
+from reconciler.model.ids import FleetId, FleetKey, NodeName, PodKey, Region
 from reconciler.model.outcome import Outcome, OutcomeKind
 from reconciler.model.plan import (
     Cost,
@@ -113,7 +113,8 @@ class Scene:
             self._ended(CycleReport(number=1, error=error))
             return
         now = self.clock.now()
-        plan = {"cost": COST} | plan
+        given: dict[str, Any] = {"fleet_of_node": brought(nodes, plan.get("fleets", ()))}
+        plan = {"cost": COST} | given | plan
         made = Plan(at=now, cluster="analytics", home_region=HOME, **plan)
         seen = ClusterState(pods=pods, nodes=nodes)
         snapshot = Snapshot(at=now, cluster=seen, cloud=cloud)
@@ -145,6 +146,13 @@ class Scene:
             if name == sample:
                 return float(value)
         return None
+
+
+def brought(nodes: Iterable[Node], fleets: Iterable[FleetPlan]) -> dict[NodeName, FleetKey]:
+    """The fleet of each node, by its label."""
+    keys = {each.fleet: FleetKey(name=each.fleet, region=each.region) for each in fleets}
+    named = {node.name: node.labels.get("fleet", "") for node in nodes}
+    return {name: keys[label] for name, label in named.items() if label in keys}
 
 
 def raised(kind: OutcomeKind = "applied", region: Region = HOME) -> Outcome:

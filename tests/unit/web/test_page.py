@@ -91,6 +91,19 @@ def test_steps_of_fleets_of_one_name_name_their_regions(scene: Scene) -> None:
         assert f"primary-small in {region} is emptied and removed" in steps
 
 
+def test_page_names_no_time_for_a_plan_that_is_overdue(scene: Scene) -> None:
+    """An hour of failed cycles showed the next plan an hour ago."""
+    scene.cycle()
+    scene.clock.wait_seconds(3600)
+    scene.cycle(error=Unavailable("describe_fleets", "no answer"))
+    (step,) = json.loads(scene.ask("/api/status")[2])["next"]
+    assert step == {
+        "at": None,
+        "what": "the next plan, when a cycle succeeds",
+        "why": "the last cycle failed; it is tried again after each pause",
+    }
+
+
 @pytest.fixture(scope="module")
 def crowd() -> Iterator[Scene]:
     """A thousand nodes and ten thousand pending pods after a whole day."""

@@ -21,3 +21,11 @@ def test_resources_that_nothing_offers_are_one_code_in_metrics() -> None:
         assert scene.ask("/metrics")[2].count(f"{name}{{") == len(codes) + 1
         status = json.loads(scene.ask("/api/status")[2])["plan"]["unplaceable_by_code"]
         assert status["insufficient-example.com/x1"] == 2, "the page names each resource"
+
+
+def test_pod_with_several_codes_is_one_pod() -> None:
+    """The dashboard showed more pods that no fleet can take than pods that wait."""
+    with Scene() as scene:
+        scene.cycle(unplaceable=(unplaced("a", "taint", "zone"), unplaced("b", "taint", "zone")))
+        assert scene.metric("fleet_reconciler_pods_pending_unplaceable") == 2
+        assert scene.metric("fleet_reconciler_pods_pending") == 2

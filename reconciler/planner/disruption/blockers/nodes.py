@@ -6,16 +6,18 @@ minima, how many at once) are asked by the method that has them.
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from typing import Final
 
 from reconciler.model.cluster import Node, Pod
 from reconciler.model.fleet import Instance
 from reconciler.model.ids import InstanceId
-from reconciler.model.text import rfc3339
+from reconciler.model.text import duration, rfc3339
 from reconciler.planner.disruption.blocker import Blocker
 from reconciler.planner.disruption.drains.idleness import counted, in_use
 from reconciler.planner.fleets.instances.protected_instances import EMPTY_WAITS, PODS_STAY
 from reconciler.planner.fleets.inventory import FleetStatus
+from reconciler.planner.nodes.starting import is_joining, started_at, unready_since
 from reconciler.planner.rules import Judge, first_irreplaceable, forbidding
 from reconciler.planner.view import ClusterView
 
@@ -114,7 +116,27 @@ def _removals_halted(asked: _Asked) -> Blocker | None:
 
 
 def _not_ready(asked: _Asked) -> Blocker | None:
-    return None if asked.node.ready else Blocker("not-ready", "it is not Ready")
+    if asked.node.ready:
+        return None
+    until, wait = _may_be_replaced_at(asked), asked.view.settings.unready_seconds
+    if until is None or until <= asked.view.at:
+        return Blocker("not-ready", "it is not Ready")
+    after = f"unready_time ({duration(timedelta(seconds=wait))})"
+    return Blocker("not-ready", f"it is not Ready; after {after} it may be replaced", until)
+
+
+def _may_be_replaced_at(asked: _Asked) -> datetime | None:
+    """Return when `unready_time` of a node that is not Ready is over; None: not known."""
+    view = asked.view
+    instance = view.inventory.instance_of_node.get(asked.node.name)
+    since = unready_since(asked.node, instance)
+    if since is None:
+        return None
+    until = since + timedelta(seconds=view.settings.unready_seconds)
+    if not is_joining(asked.node, instance, view.at, view.settings):
+        return until
+    started = started_at(asked.node, instance) or since
+    return max(until, started + timedelta(seconds=view.settings.instance_init_seconds))
 
 
 def _unseen(asked: _Asked) -> Blocker | None:

@@ -319,5 +319,6 @@ def explain_notices(builder: PlanBuilder) -> None:
             why = f"{notice}; interruption.rebalance says that nothing is done about it"
             builder.block(node, "notice-not-acted-on", why)
         elif notice.action in SPOT_ACTIONS and notice.deadline - view.at > FORCED_AHEAD:
-            begins = rfc3339(notice.deadline - FORCED_AHEAD)
-            builder.block(node, "interrupted-later", f"{notice}: it is emptied from {begins}")
+            begins = notice.deadline - FORCED_AHEAD
+            detail = f"{notice}: it is emptied from {rfc3339(begins)}"
+            builder.block(node, "interrupted-later", detail, begins)

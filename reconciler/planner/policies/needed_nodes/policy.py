@@ -19,7 +19,8 @@ def propose(builder: PlanBuilder) -> None:
     """Raise targets that are too low, up to the maximum; launches nothing, as the nodes exist."""
     ended = {a.node for a in builder.actions if isinstance(a, TerminateInstance)}
     for status in builder.view.inventory.fleets:
-        if status.live is None or status.state not in LIVE_STATES:
+        live = status.live
+        if live is None or live.counts_units or status.state not in LIVE_STATES:
             continue
         in_use = sum(node.name not in ended and _in_use(builder, node) for node in status.nodes)
         needed = in_use if status.max is None else min(in_use, max(status.max, status.current))

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from dataclasses import replace
+from datetime import timedelta
 from typing import get_args
 
 import pytest
@@ -102,6 +103,24 @@ def test_pods_hear_nothing_of_the_account() -> None:
         assert hidden not in event.message
 
 
+def test_refusals_of_a_pod_and_its_controller_say_nothing_of_the_account() -> None:
+    """A fleet that AWS denies is a reason in AWS's words, which name the role and the account."""
+    said = (
+        "Auto Scaling group workers: AccessDenied: User: arn:aws:sts::123456789012:assume; cooling"
+        " off until 12:05:00"
+    )
+    reasons = (Reason(fleet="f", region=HOME, code="fleet-unavailable", detail=said),)
+    plan = replace(PLAN, unplaceable=(Unplaceable(pod=POD, reasons=reasons),))
+    owner = Owner(kind="ReplicaSet", name="api", uid="r1")
+    pods = (replace(make_pod("api-1", namespace="web", owner=owner), key=POD),)
+    events = Told()
+    EventReporter(events).plan_made(Snapshot(at=NOW, cluster=ClusterState(pods=pods)), plan)
+    assert [each.kind for each in events.events] == ["ReplicaSet", "Pod"]
+    for each in events.events:
+        assert "workers: AccessDenied: User: arn:***; cooling off until 12:05:00" in each.message
+        assert "123456789012" not in each.message
+
+
 def test_pod_that_fits_nowhere_hears_why_fleet_by_fleet() -> None:
     """An unexplained pending pod is a support ticket."""
     reasons = tuple(
@@ -191,6 +210,18 @@ def test_node_hears_why_it_stays_unless_time_alone_will_mend_it() -> None:
         ("node-3", "RemovalHeld"),
         ("node-1", "NodeKept"),
     ]
+
+
+def test_reason_that_ends_at_a_known_time_is_no_news_but_for_refusals_of_ec2() -> None:
+    """`kubectl describe node` would say "not removed" of a node that is being emptied."""
+    until = NOW + timedelta(minutes=5)
+    kept = (
+        Kept(node=NodeName("a"), code="settling", detail="4m50s to go", until=until),
+        Kept(node=NodeName("b"), code="termination-protected", detail="it refused", until=until),
+        Kept(node=NodeName("c"), code="interrupted", detail="1 pod still on it"),
+    )
+    events = told(replace(PLAN, kept=kept))
+    assert [(each.name, each.reason) for each in events] == [("b", "NodeKept")]
 
 
 @pytest.mark.parametrize("code", get_args(HeldCode))

@@ -1,11 +1,13 @@
 """How long a node must have been empty, by hour, weekday and time zone (docs/scale-in.md)."""
 
-from datetime import UTC, datetime, time
+from datetime import UTC, datetime, time, timedelta
 
 import pytest
 
 from reconciler.planner.disruption.blockers.grace_periods import (
+    grace_ends_at,
     grace_seconds,
+    idle_long_enough_at,
     idle_seconds_required,
 )
 from reconciler.planner.settings import GracePeriod, ScaleInSettings
@@ -137,3 +139,54 @@ def test_grace_period_and_idle_threshold_the_longer_where_both_are_set(
         grace_periods=() if grace is None else (period("00:00", "00:00", grace),),
     )
     assert idle_seconds_required(fleet, datetime(2026, 1, 31, 12, tzinfo=UTC), "UTC") == required
+
+
+DAYTIME = period("07:00", "19:00", 3600)
+"""Of the local day: an hour."""
+
+
+@pytest.mark.parametrize(
+    ("since", "at", "enough"),
+    [
+        ("18:49", "18:50", "19:00"),
+        ("18:57", "18:58", "19:02"),
+        ("06:57", "06:58", "07:57"),
+        ("06:54", "06:58", "06:59"),
+        ("12:00", "12:10", "13:00"),
+        ("20:00", "20:01", "20:05"),
+        ("17:00", "18:50", "18:50"),
+    ],
+)
+@pytest.mark.parametrize(("zone", "hours"), [("UTC", 0), ("Europe/Berlin", 1)])
+def test_idle_time_ends_by_what_is_required_then(
+    since: str, at: str, enough: str, zone: str, hours: int
+) -> None:
+    """At 18:50 the page said that a node goes in 59 minutes, and it went at 19:00."""
+    idle = ScaleInSettings(idle_threshold_seconds=300)
+    fleet = make_fleet_settings(scale_in=idle, grace_periods=(DAYTIME,))
+    moments = (datetime.fromisoformat(f"2026-01-30T{each}:00Z") for each in (since, at, enough))
+    began, now, ends = (each - timedelta(hours=hours) for each in moments)
+    assert idle_long_enough_at(fleet, began, now, zone) == ends
+
+
+@pytest.mark.parametrize(
+    ("created", "at", "old_enough"),
+    [("18:30", "18:40", "19:00"), ("17:30", "18:00", "18:30"), ("19:10", "19:20", "19:20")],
+)
+def test_node_is_old_enough_when_the_grace_period_ends(
+    created: str, at: str, old_enough: str
+) -> None:
+    """A node that may go in twenty minutes was said to stay for an hour."""
+    moments = (datetime.fromisoformat(f"2026-01-30T{e}:00Z") for e in (created, at, old_enough))
+    began, now, ends = moments
+    assert grace_ends_at((DAYTIME,), began, now, "UTC") == ends
+
+
+def test_grace_period_of_a_weekday_is_seen_days_ahead() -> None:
+    """On a Saturday nothing holds until Monday, and then an hour is required."""
+    fleet = make_fleet_settings(
+        scale_in=ScaleInSettings(idle_threshold_seconds=3 * 86_400),
+        grace_periods=(period("00:00", "00:00", 60, frozenset({1})),),
+    )
+    saturday = datetime(2026, 1, 31, 12, tzinfo=UTC)
+    assert idle_long_enough_at(fleet, saturday, saturday, "UTC") == datetime(2026, 2, 2, tzinfo=UTC)

@@ -1,7 +1,7 @@
 """Empty nodes: timers, what forbids their end, limits, the two steps (docs/scale-in.md)."""
 
 from dataclasses import replace
-from datetime import timedelta
+from datetime import time, timedelta
 from typing import Any
 
 import pytest
@@ -18,10 +18,11 @@ from reconciler.model.actions import (
 )
 from reconciler.model.cluster import Taint
 from reconciler.model.frozen import FrozenMap
-from reconciler.planner.settings import ScaleInSettings
+from reconciler.planner.settings import GracePeriod, ScaleInSettings
 from tests.builders import (
     NOW,
     ago,
+    idle,
     make_cloud,
     make_fleet,
     make_fleet_settings,
@@ -168,7 +169,7 @@ def test_only_daemon_mirror_finished_and_balloon_pods_leave_a_node_empty(
         ),
         ({"unreadable": True}, "unreadable"),
         ({"instance_id": None}, "unreadable"),
-        ({"ready": False}, "not-ready"),
+        ({"ready": False, "ready_changed_at": ago(60)}, "not-ready"),
     ],
 )
 def test_node_that_something_protects_stays_with_its_reason(
@@ -374,3 +375,15 @@ def test_node_that_still_starts_is_not_idle() -> None:
     assert told(made, TaintNode) == []
     assert [(p.fleet, p.launching) for p in made.placements] == [(FLEET.name, 0)]
     assert kept(made)["n"] == "not-ready"
+
+
+def test_waiting_node_names_the_grace_period_and_counts_to_its_end() -> None:
+    """The time to go was that of the hour in which one looked."""
+    noon = GracePeriod(
+        starts=time(7), ends=time(12, 10), weekdays=frozenset(range(1, 8)), seconds=3600
+    )
+    fleet = make_fleet_settings(scale_in=idle(300), grace_periods=(noon,))
+    (found,) = planned(fleet, unneeded("n", fleet, 60)).kept
+    assert found.code == "idle-time"
+    assert found.detail == "empty for 1m, 10m to go; a grace period asks for 1h"
+    assert found.until == NOW + timedelta(minutes=10)

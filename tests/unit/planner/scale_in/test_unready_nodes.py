@@ -1,5 +1,6 @@
 """Nodes that are not Ready for long (docs/scale-in.md)."""
 
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
@@ -9,7 +10,15 @@ from reconciler.model.cluster import Node, Pod
 from reconciler.model.frozen import FrozenMap
 from reconciler.model.plan import Plan
 from reconciler.planner.planner import plan
-from tests.builders import ago, make_cloud_of, make_fleet, make_node, make_settings, make_snapshot
+from tests.builders import (
+    NOW,
+    ago,
+    make_cloud_of,
+    make_fleet,
+    make_node,
+    make_settings,
+    make_snapshot,
+)
 from tests.unit.planner.scale_in.scene import FLEET, on, told
 
 
@@ -37,6 +46,23 @@ def test_unready_node_whose_instance_runs_is_replaced(seconds: float, replaced: 
         False for _ in replaced
     ]
     assert [f.target for f in made.fleets] == [2]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "until"), [(60, NOW + timedelta(seconds=540)), (599, NOW + timedelta(seconds=1))]
+)
+def test_unready_node_says_when_it_may_be_replaced(seconds: float, until: datetime) -> None:
+    """Nothing said that it is not waited for without an end."""
+    (found,) = planned(unready(seconds=seconds)).kept
+    assert (found.code, found.until) == ("not-ready", until)
+    assert found.detail == "it is not Ready; after unready_time (10m) it may be replaced"
+
+
+def test_node_that_the_plan_ends_is_not_said_to_stay() -> None:
+    """What happens next listed it as looked at again when Ready."""
+    made = planned(unready())
+    assert told(made, TerminateInstance) == ["a"]
+    assert made.kept == ()
 
 
 def test_unready_node_whose_instance_is_gone_loses_its_object() -> None:

@@ -1,13 +1,14 @@
 """Explanations of the running loop's last plan, for the page and for `reconciler explain`.
 
 An explanation needs another plan, on copies. So only one is made at a time, few questions wait for
-it, and the result for a workload is kept until its reasons change.
+it, and the result for a workload is kept for minutes, unless its reasons or the config change.
 """
 
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from typing import Final
 
 import structlog
@@ -20,10 +21,15 @@ from reconciler.planner.explain.answers import Changes, Explanations
 from reconciler.planner.explain.explain import explain
 from reconciler.planner.settings import PlannerSettings
 from reconciler.telemetry import events
-from reconciler.web.board import StatusBoard, View
+from reconciler.web.board import ConfigInForce, StatusBoard, View
 
 WORKLOADS_AT_ONCE: Final = 20
 REMEDIES_MAX: Final = 1_000
+SEARCHED_AGAIN_AFTER: Final = timedelta(minutes=1)
+"""Amounts and times of a remedy depend on what runs and what is requested, which changes."""
+SHOWN_FOR: Final = timedelta(minutes=5)
+"""A remedy that could not be searched for again, as plans take too long by now, is not shown for
+longer."""
 PLAN_SECONDS_MAX: Final = 2.0
 """Where a plan takes longer, remedies are only searched on request: the loop needs the CPU."""
 WAIT_SECONDS: Final = 10.0
@@ -46,6 +52,15 @@ class Question:
     fleets: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Remedy:
+    change: Changes
+    config: ConfigInForce
+    """In force when it was searched for."""
+    plan_at: datetime
+    """The time of the plan from which it was found."""
+
+
 class Explainer:
     """Answers questions about the board's last plan; thread-safe.
 
@@ -62,7 +77,7 @@ class Explainer:
         self._places = threading.BoundedSemaphore(QUESTIONS_MAX)
         self._one_at_a_time = threading.Lock()
         self._lock = threading.Lock()
-        self._remedies: OrderedDict[_Key, Changes] = OrderedDict()
+        self._remedies: OrderedDict[_Key, _Remedy] = OrderedDict()
         self._worker: threading.Thread | None = None
 
     def answer(self, asked: Question) -> Explanations:
@@ -92,19 +107,25 @@ class Explainer:
         An empty change means that nothing that was tried would help.
         """
         wanted = [each for each in pending if each.refusals]
+        view = self._board.view
+        at = None if view.snapshot is None else view.snapshot.at
         with self._lock:
-            known = {
-                each.workload: self._remedies[_key(each)]
+            known = {}
+            for each in wanted:
+                remedy = self._remedies.get(_key(each))
+                if at is not None and remedy is not None and remedy.config == view.config:
+                    known[each.workload] = (remedy.change, at - remedy.plan_at)
+            missing = [
+                each
                 for each in wanted
-                if _key(each) in self._remedies
-            }
-            missing = [each for each in wanted if each.workload not in known][:WORKLOADS_AT_ONCE]
+                if each.workload not in known or known[each.workload][1] > SEARCHED_AGAIN_AFTER
+            ][:WORKLOADS_AT_ONCE]
             if missing and self._worker is None and self._may_look():
                 self._worker = threading.Thread(
                     target=self._look, args=(missing,), name="remedies", daemon=True
                 )
                 self._worker.start()
-        return known
+        return {workload: change for workload, (change, age) in known.items() if age <= SHOWN_FOR}
 
     def wait(self, seconds: float) -> None:
         """Wait for the search in the background, if one is running."""
@@ -133,12 +154,17 @@ class Explainer:
             with self._lock:
                 self._worker = None
 
-    def _changes_for(self, missing: Sequence[Pending]) -> dict[_Key, Changes]:
+    def _changes_for(self, missing: Sequence[Pending]) -> dict[_Key, _Remedy]:
         """Return the changes for all of them, from one plan."""
         asked = Question(pods=tuple(str(each.example) for each in missing))
         with self._one_at_a_time:
-            found = self._explained(self._board.view, asked).pods
-        return {_key(each): pod.change for each, pod in zip(missing, found, strict=True)}
+            view = self._board.view
+            found = self._explained(view, asked).pods
+        assert view.snapshot is not None, "without one nothing was explained"
+        return {
+            _key(each): _Remedy(change=pod.change, config=view.config, plan_at=view.snapshot.at)
+            for each, pod in zip(missing, found, strict=True)
+        }
 
     def _explained(self, view: View, asked: Question) -> Explanations:
         if view.plan is None or view.snapshot is None or self._settings is None:

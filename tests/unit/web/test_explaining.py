@@ -7,6 +7,8 @@ import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from datetime import timedelta
 from http.client import HTTPConnection
 from itertools import islice
 from pathlib import Path
@@ -21,7 +23,7 @@ from reconciler.planner.planner import plan
 from reconciler.planner.settings import PlannerSettings
 from reconciler.web import explaining, server
 from reconciler.web.client import ask_explanations
-from reconciler.web.explaining import QUESTIONS_MAX
+from reconciler.web.explaining import QUESTIONS_MAX, SHOWN_FOR
 from reconciler.web.metrics import Metrics
 from reconciler.web.routes import Routes
 from reconciler.web.server import WebServer
@@ -219,6 +221,27 @@ def test_page_shows_the_tested_remedy_after_it_was_found(address: str) -> None:
     body = routes.answer("/").body
     assert b"raise max_capacity of primary-small to 1" in body
     assert b"not tested" not in body
+
+
+@pytest.mark.parametrize("config_is_new", [True, False])
+def test_page_shows_no_remedy_of_another_config_or_of_long_ago(*, config_is_new: bool) -> None:
+    """It might name a value that is in force already."""
+    scene = Scene()
+    board = scene.board
+    snapshot = Snapshot(at=NOW, cluster=ClusterState(pods=(POD,)))
+    made = plan(snapshot, SETTINGS)
+    board.plan_made(snapshot, made)
+    routes = Routes(board, Metrics(board, scene.clock, "1"), settings=lambda: SETTINGS)
+    routes.answer("/")
+    routes.explainer.wait(30)
+    assert b"not tested" not in routes.answer("/").body
+    if config_is_new:
+        board.config_loaded(replace(board.view.config, commit="newer"))
+    else:
+        board.plan_made(replace(snapshot, at=NOW + SHOWN_FOR + timedelta(seconds=1)), made)
+    assert b"not tested" in routes.answer("/").body
+    routes.explainer.wait(30)
+    assert b"not tested" not in routes.answer("/").body
 
 
 def test_program_without_a_plan_says_so() -> None:

@@ -52,7 +52,7 @@ def buy_in_bulk(
     purchase.over_budget = over_budget
     short = bool((found.packing.served() < problem.counts).any())
     _withdraw_refused(sim, mark, table, purchase, short=short)
-    exact_problem = _is_exact(dealt, table) and not table.penalised
+    exact_problem = _is_exact(dealt, table) and table.compared_by_cost
     served: dict[int, int] = {}
     for taken in purchase.taken:
         number = taken.pod_class.number
@@ -172,7 +172,7 @@ def _pack(problem: Problem, request: PurchaseRequest) -> tuple[Found, bool]:
     if any(missing) and len(missing) > 1:
         packing = cheapest(problem, (packing, by_priority(problem, fair)))
     money, nodes = request.budget.nano_usd_per_hour, request.budget.nodes
-    too_dear = money is not None and packing.cost(problem) > money
+    too_dear = money is not None and packing.spent(problem) > money
     if too_dear:
         packing = by_priority(problem, fair, money)
     over_budget = too_dear or (nodes is not None and len(packing.bins) > nodes)
@@ -182,7 +182,7 @@ def _pack(problem: Problem, request: PurchaseRequest) -> tuple[Found, bool]:
         packing = cheapest(problem, (affordable, refilled(problem, affordable)))
     optimal = found.optimal and packing is found.packing
     evened = evened_out(problem, packing)
-    if money is None or evened.cost(problem) <= money:
+    if money is None or evened.spent(problem) <= money:
         optimal = optimal and evened.cost(problem) <= packing.cost(problem)
         packing = evened
     return replace(found, packing=packing, optimal=optimal), over_budget

@@ -158,8 +158,13 @@ def _is_exact(dealt: Dealt, table: OfferTable) -> bool:
 
 
 def _dealt_by_place(dealt: Dealt, table: OfferTable) -> bool:
-    """Return whether pods were dealt to only some of the offers that take them."""
-    return any((item.slots != table.slots(item.pod_class)).any() for item in dealt.items)
+    """Return whether pods were dealt to only some of the offers that take them.
+
+    Offers of which none may be bought do not count.
+    """
+    return any(
+        (item.slots != table.slots(item.pod_class))[table.buyable].any() for item in dealt.items
+    )
 
 
 def _pack(problem: Problem, request: PurchaseRequest) -> tuple[Found, bool]:

@@ -52,7 +52,8 @@ def buy_in_bulk(
     purchase.over_budget = over_budget
     short = bool((found.packing.served() < problem.counts).any())
     _withdraw_refused(sim, mark, table, purchase, short=short)
-    exact_problem = _is_exact(dealt, table) and table.compared_by_cost
+    exact_problem = _is_exact(dealt, table) and not table.penalised
+    traces = _traces(problem)
     served: dict[int, int] = {}
     for taken in purchase.taken:
         number = taken.pod_class.number
@@ -64,7 +65,11 @@ def buy_in_bulk(
     whole = not rest and len(wanted) == len(wants) and _is_exact(dealt, table)
     if whole and exact_problem:
         purchase.nano_usd_least = found.nano_usd_least
-    if found.divisible is not None and whole and exact_problem:
+    if traces and exact_problem:
+        least = found.packing.cost(problem) if purchase.optimal else purchase.nano_usd_least
+        purchase.nano_usd_least = None if least is None else max(0, least - traces)
+        purchase.optimal = False
+    elif found.divisible is not None and whole and exact_problem:
         purchase.divisible_nano_usd = found.divisible.nano_usd
         purchase.steady = _by_class(problem, found.divisible.worth)
     if found.worth is not None and (found.settled or whole):
@@ -79,6 +84,16 @@ def buy_in_bulk(
         purchase.leave(_withdraw_refused(sim, mark, table, purchase, short=short))
     purchase.left += [want for want in wants if not np.count_nonzero(table.feasible(want[0]))]
     return purchase
+
+
+def _traces(problem: Problem) -> int:
+    """Return the most that the compared price of a purchase without penalties is above its cost.
+
+    Nodes that cost nothing are compared by a trace of a price. A purchase has no more of them than
+    pods.
+    """
+    most = np.minimum(problem.limits, problem.counts.sum())
+    return int(((problem.prices - problem.costs) * most)[problem.useful()].sum())
 
 
 def _withdraw_refused(

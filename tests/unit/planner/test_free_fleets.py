@@ -6,6 +6,8 @@ from typing import Any, get_args
 import pytest
 
 from reconciler.model.actions import EvictPod, TaintNode
+from reconciler.model.ids import PodKey
+from reconciler.model.plan import Plan
 from reconciler.planner.planner import plan
 from reconciler.planner.settings import Expander, FleetSettings
 from tests.builders import (
@@ -22,6 +24,7 @@ from tests.builders import (
     near,
     spread,
 )
+from tests.properties.optimum import dozen
 from tests.properties.reached import asked_for
 from tests.unit.planner.placed import bought, raises
 from tests.unit.planner.scale_in.scene import (
@@ -104,6 +107,26 @@ def test_free_nodes_are_bought_before_others_as_far_as_limits_allow() -> None:
     made = plan(make_snapshot(*make_pods(12, cpu=1, memory="1Gi")), make_settings(few, PAID))
     assert raises(made) == {("primary-few", "us-west-2"): 2, ("primary-paid", "us-west-2"): 1}
     assert made.cost.hourly_usd_after == pytest.approx(0.10)
+    assert made.cost.gap == 0
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_bound_beside_free_nodes_is_close_and_never_above_the_true_optimum(seed: int) -> None:
+    """Free nodes are compared by a price that they do not have: nothing is proven with it as is."""
+    pods, fleets = dozen(seed)
+    few = make_fleet_settings("few", cpu=4, price="0", max_capacity=1 + seed % 3)
+    made = plan(make_snapshot(*pods), make_settings(few, *fleets))
+    bought_alone = plan(
+        make_snapshot(*(p for p in pods if p.key in _elsewhere(made))), make_settings(*fleets)
+    )
+    assert made.cost.hourly_usd_after <= bought_alone.cost.hourly_usd_after + 1e-6
+    assert made.cost.hourly_usd_lower_bound <= made.cost.hourly_usd_after
+    assert made.cost.gap < 1e-5
+
+
+def _elsewhere(made: Plan) -> set[PodKey]:
+    """The pods that do not go to free nodes."""
+    return {p.pod for p in made.placements if p.fleet != "primary-few"}
 
 
 def test_free_nodes_are_bought_at_a_limit_of_money() -> None:

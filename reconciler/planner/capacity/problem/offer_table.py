@@ -49,7 +49,6 @@ class OfferTable:
         self.over = np.array([o.over_subscription for o in offers], dtype=np.int64)
         self.prices = np.array([o.compared_nano_usd for o in offers], dtype=np.int64)
         self.penalised = any(offer.penalty_nano_usd for offer in offers)
-        self.compared_by_cost = all(o.compared_nano_usd == o.node.nano_usd_per_hour for o in offers)
         self.buyable = np.array([o.most > 0 for o in offers], dtype=np.bool_)
         self._allowed: dict[int, BoolArray] = {}
         self._fits: dict[tuple[int, bytes, bytes], Fit] = {}

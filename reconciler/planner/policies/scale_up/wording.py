@@ -122,5 +122,7 @@ def volume_detail(needs: VolumeNeeds, variants: Sequence[Labels]) -> str:
 
 def missing_label(topology_keys: Iterable[str], labels: Container[str]) -> str:
     """Return which label of a rule between pods new nodes lack; empty if they have all."""
-    missing = next((key for key in topology_keys if key not in labels), "")
-    return missing and f"its topologyKey is {missing}, a new node has no such label"
+    for key in topology_keys:
+        if key not in labels:
+            return f"its topologyKey is {key}, a new node has no such label"
+    return ""

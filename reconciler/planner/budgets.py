@@ -266,7 +266,7 @@ class BudgetLedger:
         """
         over = Counter(number for pod in coming_back for number in self.coverage.of(pod))
         return any(
-            asked > max(0, self._budgets[number].disruptions_allowed + over[number]) * rounds_max
+            asked > max(0, _surplus(self._budgets[number]) + over[number]) * rounds_max
             for number, asked in self._asked(pods).items()
         )
 
@@ -318,6 +318,11 @@ class BudgetLedger:
                 if not _is_exempt(pod, self._budgets[number]):
                     asked[number] = asked.get(number, 0) + 1
         return asked
+
+
+def _surplus(budget: PodDisruptionBudget) -> int:
+    """Return how many more pods are healthy than the budget asks for; negative if fewer are."""
+    return budget.disruptions_allowed - max(0, budget.desired_healthy - budget.current_healthy)
 
 
 def _is_exempt(pod: Pod, budget: PodDisruptionBudget) -> bool:

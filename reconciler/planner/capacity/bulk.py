@@ -53,6 +53,7 @@ def buy_in_bulk(
     short = bool((found.packing.served() < problem.counts).any())
     _withdraw_refused(sim, mark, table, purchase, short=short)
     exact_problem = _is_exact(dealt, table) and not table.penalised
+    traces = _traces(problem)
     served: dict[int, int] = {}
     for taken in purchase.taken:
         number = taken.pod_class.number
@@ -64,7 +65,11 @@ def buy_in_bulk(
     whole = not rest and len(wanted) == len(wants) and _is_exact(dealt, table)
     if whole and exact_problem:
         purchase.nano_usd_least = found.nano_usd_least
-    if found.divisible is not None and whole and exact_problem:
+    if traces and exact_problem:
+        least = found.packing.cost(problem) if purchase.optimal else purchase.nano_usd_least
+        purchase.nano_usd_least = None if least is None else max(0, least - traces)
+        purchase.optimal = False
+    elif found.divisible is not None and whole and exact_problem:
         purchase.divisible_nano_usd = found.divisible.nano_usd
         purchase.steady = _by_class(problem, found.divisible.worth)
     if found.worth is not None and (found.settled or whole):
@@ -79,6 +84,16 @@ def buy_in_bulk(
         purchase.leave(_withdraw_refused(sim, mark, table, purchase, short=short))
     purchase.left += [want for want in wants if not np.count_nonzero(table.feasible(want[0]))]
     return purchase
+
+
+def _traces(problem: Problem) -> int:
+    """Return the most that the compared price of a purchase without penalties is above its cost.
+
+    Nodes that cost nothing are compared by a trace of a price. A purchase has no more of them than
+    pods.
+    """
+    most = np.minimum(problem.limits, problem.counts.sum())
+    return int(((problem.prices - problem.costs) * most)[problem.useful()].sum())
 
 
 def _withdraw_refused(
@@ -158,8 +173,13 @@ def _is_exact(dealt: Dealt, table: OfferTable) -> bool:
 
 
 def _dealt_by_place(dealt: Dealt, table: OfferTable) -> bool:
-    """Return whether pods were dealt to only some of the offers that take them."""
-    return any((item.slots != table.slots(item.pod_class)).any() for item in dealt.items)
+    """Return whether pods were dealt to only some of the offers that take them.
+
+    Offers of which none may be bought do not count.
+    """
+    return any(
+        (item.slots != table.slots(item.pod_class))[table.buyable].any() for item in dealt.items
+    )
 
 
 def _pack(problem: Problem, request: PurchaseRequest) -> tuple[Found, bool]:
@@ -172,7 +192,7 @@ def _pack(problem: Problem, request: PurchaseRequest) -> tuple[Found, bool]:
     if any(missing) and len(missing) > 1:
         packing = cheapest(problem, (packing, by_priority(problem, fair)))
     money, nodes = request.budget.nano_usd_per_hour, request.budget.nodes
-    too_dear = money is not None and packing.cost(problem) > money
+    too_dear = money is not None and packing.spent(problem) > money
     if too_dear:
         packing = by_priority(problem, fair, money)
     over_budget = too_dear or (nodes is not None and len(packing.bins) > nodes)
@@ -182,7 +202,7 @@ def _pack(problem: Problem, request: PurchaseRequest) -> tuple[Found, bool]:
         packing = cheapest(problem, (affordable, refilled(problem, affordable)))
     optimal = found.optimal and packing is found.packing
     evened = evened_out(problem, packing)
-    if money is None or evened.cost(problem) <= money:
+    if money is None or evened.spent(problem) <= money:
         optimal = optimal and evened.cost(problem) <= packing.cost(problem)
         packing = evened
     return replace(found, packing=packing, optimal=optimal), over_budget

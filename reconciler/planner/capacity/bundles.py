@@ -126,7 +126,7 @@ class Bundles:
             mark = self._sim.fork()
             placed = self._try(index, wants)
             self._sim.revert(mark)
-            price = self._table.offers[index].node.nano_usd_per_hour
+            price = self._table.offers[index].node.compared_nano_usd
             rank = (-_pods(placed), not self._holds(index, wants), price, index)
             if any(placed[1:]) and (best is None or rank < best):
                 best = rank
@@ -153,7 +153,7 @@ class Bundles:
         taken = np.add.reduce([table.feasible(c) * count for c, count in wants])
 
         def rank(index: int) -> tuple[int, bool, float, int, int]:
-            price = table.offers[index].node.nano_usd_per_hour
+            price = table.offers[index].node.compared_nano_usd
             lacking = share[index] < 1 or not self._holds(index, wants)
             return -int(taken[index]), lacking, -round(float(share[index]), 9), price, index
 

@@ -146,7 +146,8 @@ def _cheaper_if_even(sim: Simulation, request: PurchaseRequest) -> Purchase:
         return purchase
     sim.revert(mark)
     other = buy_in_bulk(sim, request.again(request.wants, request.table), most)
-    if other.nano_usd < purchase.nano_usd and not leaves_fewer(purchase, other):
+    cheaper = other.compared_nano_usd < purchase.compared_nano_usd
+    if cheaper and not leaves_fewer(purchase, other):
         other.forget_proofs()
         return other
     restore(sim, mark, request.table, purchase)

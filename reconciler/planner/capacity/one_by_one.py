@@ -18,7 +18,7 @@ from reconciler.planner.capacity.problem.purchase import (
     holding,
     priced_row,
 )
-from reconciler.planner.placement.arrays import IntArray
+from reconciler.planner.placement.arrays import BoolArray, IntArray
 from reconciler.planner.placement.classes import PodClass
 from reconciler.planner.placement.domains import shared_keys
 from reconciler.planner.placement.fill import fill, tightness, without_torn
@@ -160,18 +160,39 @@ class Singles:
         return 0
 
     def _uninflated(self, pod_class: PodClass, count: int) -> IntArray | None:
-        """Return (offers,) how many pods a node takes by their requests.
+        """Return (offers,) how many pods a node takes, by their requests where these decide.
 
-        None if that does not matter.
+        They decide for pods of which the first one determines the node of all. Those that share a
+        zone also go to other nodes there: by their requests they go to a node that takes all of
+        them, and whose zone would have to be known before others could follow.
 
-        It matters for pods of which the first one determines the node of all.
+        Returns:
+            None if requests alone decide nowhere.
         """
         links = self._sim.links(pod_class)
-        if count < 2 or not links.shares_node or links.spread or not links.affinity_itself:
+        if count < 2 or links.spread or not links.affinity_itself:
             return None
         if any(counter.total for counter in links.affinity):
             return None
-        return self._table.slots_uninflated(pod_class)
+        slots = self._table.slots_uninflated(pod_class)
+        if links.shares_node:
+            return slots
+        if links.near_daemons:
+            return None
+        takes_all = self._first_decides(pod_class) & (slots >= count) & (np.array(self._left) > 0)
+        return np.where(takes_all, slots, self._table.slots(pod_class)) if takes_all.any() else None
+
+    def _first_decides(self, pod_class: PodClass) -> BoolArray:
+        """Return (offers,) whether the first node of the class's group decides for all its pods.
+
+        It does where they must share a node, or a place that is known only once it is there.
+        """
+        keys = tuple(sorted({c.topology.key for c in self._sim.links(pod_class).affinity}))
+        found = np.zeros(len(self._left), dtype=np.bool_)
+        for place, allowed in self._table.places(pod_class, keys):
+            if HOSTNAME in keys or min(place) < -1:
+                found |= allowed
+        return found
 
     def _in_order(self, pod_class: PodClass, count: int, uninflated: IntArray | None) -> list[int]:
         """Return the offers that take the class, those to be tried first before the others.
@@ -188,25 +209,16 @@ class Singles:
         if not links.affinity or begun or count < 2:
             return sorted(numbers, key=lambda i: (self._prices[i], self._sizes[i], i))
         slots = self._table.slots(pod_class)
-        keys = tuple(sorted({c.topology.key for c in links.affinity}))
-        alone = HOSTNAME in keys
-        open_at = {
-            i
-            for place, allowed in self._table.places(pod_class, keys)
-            if min(place) < -1
-            for i in allowed.nonzero()[0].tolist()
-        }
+        by_requests = slots if uninflated is None else uninflated
+        decides = self._first_decides(pod_class)
 
-        def rank(index: int) -> tuple[int, int, int, int]:
-            taken = min(count, int(slots[index]))
-            if uninflated is not None:
-                missing = count - min(count, int(uninflated[index]))
-                return missing, int(taken < count), prices[index], index
-            if alone or index in open_at:
-                missing = count - taken
-                return missing, prices[index], prices[index], index
+        def rank(index: int) -> tuple[int, bool, int, int, int]:
+            taken, price = min(count, int(slots[index])), prices[index]
+            if decides[index]:
+                most = min(count, int(by_requests[index]))
+                return count - most, taken < count, price, price, index
             nodes = -(-count // max(1, taken))
-            return int(nodes > self._left[index]), nodes * prices[index], prices[index], index
+            return int(nodes > self._left[index]), False, nodes * price, price, index
 
         return sorted(numbers, key=rank)
 

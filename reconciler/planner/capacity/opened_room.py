@@ -43,7 +43,8 @@ def buy_with_opened_room(sim: Simulation, request: PurchaseRequest) -> Purchase:
     rest = _without_moved(request.wants, moved)
     other = buy_preferring(sim, request.again(rest, request.table))
     _use_for_left(sim, other, rows)
-    cheaper = other.nano_usd < purchase.nano_usd and _no_more(other.left, purchase.left)
+    cheaper = other.compared_nano_usd < purchase.compared_nano_usd
+    cheaper = cheaper and _no_more(other.left, purchase.left)
     if cheaper and all(_holds(sim, each) for each in moved):
         other.forget_proofs()
         other.taken = [*moved, *other.taken]

@@ -150,7 +150,7 @@ def _needed_first(purchase: Purchase, parts: Sequence[Taken]) -> list[Taken]:
 
     What is removed comes from the last rows, so that nodes are saved.
     """
-    prices = {row: node.nano_usd_per_hour for row, node in purchase.rows}
+    prices = {row: node.compared_nano_usd for row, node in purchase.rows}
     users = Counter(row for part in parts for row in part.rows.tolist())
     found = []
     for part in parts:

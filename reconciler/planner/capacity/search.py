@@ -228,7 +228,7 @@ def by_priority(problem: Problem, fair: FairPrices, nano_usd_most: int | None = 
     order = sorted(base, key=lambda i: -problem.items[i].pod_class.spec.priority)
     offers = best_offers(problem, fair.weights, None)
     if nano_usd_most is not None:
-        offers = {i: each[problem.prices[each] <= nano_usd_most] for i, each in offers.items()}
+        offers = {i: each[problem.costs[each] <= nano_usd_most] for i, each in offers.items()}
     return _sized(problem, order, offers)
 
 
@@ -238,15 +238,15 @@ def within(problem: Problem, packing: Packing, budget: Budget) -> Packing:
     Those with the highest priorities come first, then those with the most pods, per dollar if money
     is short.
     """
-    money, nodes, prices = budget.nano_usd_per_hour, budget.nodes, problem.prices[packing.bins]
-    too_dear = money is not None and packing.cost(problem) > money
+    money, nodes, costs = budget.nano_usd_per_hour, budget.nodes, problem.costs[packing.bins]
+    too_dear = money is not None and packing.spent(problem) > money
     if not too_dear and (nodes is None or len(packing.bins) <= nodes):
         return packing
-    cost = np.maximum(prices, 1) if too_dear else np.ones_like(prices)
+    cost = np.maximum(costs, 1) if too_dear else np.ones_like(costs)
     keep: list[int] = []
     for node in _ranked(problem, packing, cost):
-        if budget.allows(int(prices[node])):
-            budget = budget.less(int(prices[node]), 1)
+        if budget.allows(int(costs[node])):
+            budget = budget.less(int(costs[node]), 1)
             keep.append(node)
     return packing.only(np.array(sorted(keep), dtype=np.int64))
 

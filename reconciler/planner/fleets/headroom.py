@@ -100,7 +100,7 @@ def _nodes(
     keys = [
         s.key for s in inventory.fleets if s.settings.sector == sector and not s.settings.departing
     ]
-    keys.sort(key=lambda key: (offers[key].nano_usd_per_hour, key))
+    keys.sort(key=lambda key: (offers[key].compared_nano_usd, key))
     rooms = [offers[key].row.allocatable for key in keys]
     return [_Size(room.get("cpu", 0), room.get("memory", 0)) for room in rooms]
 

@@ -36,8 +36,8 @@ EXPONENT_MAX = 1.2
 CALLS_OF_CHANCE = 1000
 """A plan without hostile objects takes 22,000 calls, give or take so many: what was planned in the
 same process before it has filled some tables."""
-CALLS_PER_LINK_MAX = 1100
-"""Fifteen fleets are told of, each with its reason."""
+CALLS_PER_LINK_MAX = 1150
+"""Fifteen fleets are told of, each with its reason, which names a label of the pod's."""
 FEW, MANY = 50, 200
 NODES = 20
 CUT = ("anti-everything",)

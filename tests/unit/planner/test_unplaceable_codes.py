@@ -291,6 +291,28 @@ def test_pod_whose_zone_would_be_too_full_is_topology_spread() -> None:
     assert len(made.placements) == 1
 
 
+@pytest.mark.parametrize("elsewhere", [False, True])
+@pytest.mark.parametrize(
+    ("rule", "code"),
+    [
+        ({"topology_spread": (spread("rack", app="a"),)}, "topology-spread"),
+        ({"pod_affinity": (near("rack", app="a"),)}, "pod-affinity"),
+    ],
+)
+def test_label_of_a_rule_that_new_nodes_lack_is_named(
+    rule: dict[str, Any], code: str, *, elsewhere: bool
+) -> None:
+    """Operators looked for pods that were too many, or missing: no pod would have helped."""
+    fleet = make_fleet_settings(cpu=4)
+    node = make_node("n", labels={"rack": "r1"} if elsewhere else {}, unschedulable=True)
+    pod = make_pod("p", labels={"app": "a"}, **rule)
+    found = reason(plan(make_snapshot(pod, node), make_settings(fleet)))
+    assert (found.code, found.detail) == (
+        code,
+        "its topologyKey is rack, a new node has no such label",
+    )
+
+
 def test_pod_of_a_failing_fleet_is_fleet_unavailable_with_the_error() -> None:
     """Nobody would see that EC2 has no capacity."""
     fleet = make_fleet_settings()

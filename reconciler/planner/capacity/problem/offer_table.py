@@ -49,7 +49,7 @@ class OfferTable:
         self.over = np.array([o.over_subscription for o in offers], dtype=np.int64)
         self.prices = np.array([o.compared_nano_usd for o in offers], dtype=np.int64)
         self.penalised = any(offer.penalty_nano_usd for offer in offers)
-        self._open = np.array([o.most > 0 for o in offers], dtype=np.bool_)
+        self.buyable = np.array([o.most > 0 for o in offers], dtype=np.bool_)
         self._allowed: dict[int, BoolArray] = {}
         self._fits: dict[tuple[int, bytes, bytes], Fit] = {}
         self._kept_off: dict[int, BoolArray | None] = {}
@@ -64,7 +64,7 @@ class OfferTable:
         known = self._fits.get(key)
         if known is None:
             slots = self._slots(pod_class, self.over)
-            known = Fit(slots=slots, feasible=(slots > 0) & self._open, places={})
+            known = Fit(slots=slots, feasible=(slots > 0) & self.buyable, places={})
             self._fits[key] = known
         return known
 

@@ -44,7 +44,7 @@ class Offer:
     @property
     def compared_nano_usd(self) -> int:
         """Return the price by which purchases are compared."""
-        return self.node.nano_usd_per_hour + self.penalty_nano_usd
+        return self.node.compared_nano_usd + self.penalty_nano_usd
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,7 +78,9 @@ class Problem:
     vectors: IntArray
     """(offers, dimensions)."""
     prices: IntArray
-    """(offers,) in nano-USD per hour."""
+    """(offers,) in nano-USD per hour; see `as_compared`."""
+    costs: IntArray
+    """(offers,) what a node costs in nano-USD per hour, by which limits of money count it."""
     limits: IntArray
     """(offers,) how many may be bought."""
     caps: IntArray
@@ -117,6 +119,7 @@ class Problem:
             slots=self.slots[:, offers],
             vectors=self.vectors[offers],
             prices=self.prices[offers],
+            costs=self.costs[offers],
             limits=self.limits[offers],
         )
 
@@ -143,6 +146,7 @@ def state_problem(offers: Sequence[Offer], items: Sequence[Item], caps: Sequence
     requests = np.array([i.pod_class.requests for i in items], dtype=np.int64)
     requests = requests.reshape(len(items), dimensions)
     slots = np.zeros((len(items), len(offers)), dtype=np.int64)
+    costs = np.array([o.node.nano_usd_per_hour for o in offers], dtype=np.int64)
     membership = np.zeros((len(items), len(caps)), dtype=np.bool_)
     for i, item in enumerate(items):
         slots[i] = item.slots
@@ -157,7 +161,8 @@ def state_problem(offers: Sequence[Offer], items: Sequence[Item], caps: Sequence
         inflated=bool(over.any()),
         slots=slots,
         vectors=vectors,
-        prices=np.array([o.node.nano_usd_per_hour for o in offers], dtype=np.int64),
+        prices=costs,
+        costs=costs,
         limits=np.array([o.most for o in offers], dtype=np.int64),
         caps=np.array(caps, dtype=np.int64),
         membership=membership,
@@ -263,6 +268,10 @@ class Packing:
     def cost(self, problem: Problem) -> int:
         """Return the price of all nodes in nano-USD per hour."""
         return int(problem.prices[self.bins].sum())
+
+    def spent(self, problem: Problem) -> int:
+        """Return what all nodes cost of a limit of money, in nano-USD per hour."""
+        return int(problem.costs[self.bins].sum())
 
     def served(self) -> IntArray:
         """Return (items,) how many pods have a node."""

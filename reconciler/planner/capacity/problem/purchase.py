@@ -60,6 +60,11 @@ class Purchase:
         """Return what the new nodes cost per hour."""
         return sum(node.nano_usd_per_hour for _, node in self.rows)
 
+    @property
+    def compared_nano_usd(self) -> int:
+        """Return the price by which the purchase is compared with others for the same pods."""
+        return sum(node.compared_nano_usd for _, node in self.rows)
+
     def empty_rows(self) -> set[int]:
         """Return the new rows without a pod."""
         used = {row for each in self.taken for row in each.rows[each.amounts > 0].tolist()}

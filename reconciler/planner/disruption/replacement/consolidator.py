@@ -160,7 +160,7 @@ class Consolidator:
             return []
         view = self._context.view
         cheaper = [s.key for s in view.inventory.fleets if self._is_open(candidate, s)]
-        return sorted(cheaper, key=lambda key: (view.offers[key].nano_usd_per_hour, key))
+        return sorted(cheaper, key=lambda key: (view.offers[key].compared_nano_usd, key))
 
     def held_back(self, candidate: Candidate) -> Blocker | None:
         """Return why a fleet that may have one more node gives none now.

@@ -43,6 +43,9 @@ again."""
 _USUAL_USD_PER_CPU = 0.035
 _USUAL_USD_PER_GIB = 0.0045
 """Roughly what m5, c5 and r5 cost on demand in us-east-1 (2026-07), for unknown prices."""
+FREE_SHARE = 1_000_000
+"""A free node is compared as if it cost the usual price of its size divided by this: far less than
+any node with a price, but enough that neither more nor larger ones are bought than are needed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,8 +57,18 @@ class NewNode:
     daemons: tuple[Daemon, ...]
     """The DaemonSets' pods on any of its variants."""
     nano_usd_per_hour: int
-    """The price in nano-USD per hour, so that sums are exact."""
+    """The price in nano-USD per hour, so that sums are exact; 0 for a free node."""
     priced: bool
+
+    @property
+    def usual_nano_usd(self) -> int:
+        """Return the usual price of a node of this size, in nano-USD per hour."""
+        return max(1, round(usual_usd_per_hour(self.row.allocatable) * NANO))
+
+    @property
+    def compared_nano_usd(self) -> int:
+        """Return the price by which nodes are compared, never 0; see `FREE_SHARE`."""
+        return self.nano_usd_per_hour or -(-self.usual_nano_usd // FREE_SHARE)
 
 
 _Found = dict[tuple[str, str], tuple[PodSpec, Labels]]

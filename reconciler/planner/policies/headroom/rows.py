@@ -39,7 +39,7 @@ def rows_in_order(builder: PlanBuilder) -> IntArray:
     keys |= {row: planned.key for row, planned in builder.planned_nodes.items()}
     for row, key in keys.items():
         offer = view.offers[key]
-        price[row] = offer.nano_usd_per_hour if offer.priced else price[row]
+        price[row] = offer.compared_nano_usd if offer.priced else price[row]
         kept[row] = builder.size_of(key) <= view.statuses[key].min
         node = view.nodes.get(builder.row_name(row))
         if row not in builder.used_rows and (node is None or is_empty(builder, node)):

@@ -154,13 +154,17 @@ def _shapes(
     open_rows: BoolArray,
     uninflated: Container[int],
 ) -> list[_Shape]:
-    """Return the classes that some offer takes, merged by shape: far fewer than classes."""
+    """Return the classes that some offer takes, merged by shape: far fewer than classes.
+
+    Offers of which no node could be bought would weaken the bound.
+    """
     found: dict[tuple[object, ...], _Shape] = {}
     groups: dict[int, int] = {}
     rows = open_rows.nonzero()[0]
     for pod_class, count in served:
         by_requests = pod_class.number in uninflated
         slots = table.slots_uninflated(pod_class) if by_requests else table.slots(pod_class)
+        slots = np.where(table.buyable, slots, 0)
         if not slots.any():
             continue
         admitted = builder.sim.admitted(pod_class)[rows]

@@ -26,8 +26,7 @@ from reconciler.planner.capacity.problem.purchase import (
     Purchase,
     PurchaseRequest,
 )
-from reconciler.planner.fleets.new_nodes.new_node import NewNode, usual_usd_per_hour
-from reconciler.planner.money import NANO
+from reconciler.planner.fleets.new_nodes.new_node import FREE_SHARE
 from reconciler.planner.offers import offer_of, purchase_budget
 from reconciler.planner.placement.arrays import UNLIMITED
 from reconciler.planner.reservations import WaitingClass
@@ -41,6 +40,8 @@ for its size."""
 TIMES_MAX = 10_000
 """The most that a new node counts as, in multiples of its own price, so that sums stay within 64
 bits."""
+CHEAPER = DEARER * FREE_SHARE
+"""How much cheaper launching nodes count if free ones may be bought, whose prices are traces."""
 SHARE = 0.2
 """The share of the search budget: every plan looks for places on launching nodes."""
 ON_ALL_PODS_MAX, NODES_MAX = 400, 200
@@ -67,8 +68,8 @@ class _Outcome:
 
     left: tuple[int, ...]
     """Pods without a place, by priority, highest first."""
-    nano_usd_per_hour: int
-    """The cost of the nodes that would be bought."""
+    compared_nano_usd: int
+    """The price of the nodes that would be bought, by which purchases are compared."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,7 +108,7 @@ def packed_again(
     if found is None or any(found.outcome.left):
         other_way = _with_what_could_be_bought(builder, wanting, launching)
         found = min(filter(None, (found, other_way)), key=lambda each: each.outcome)
-    if found.outcome.nano_usd_per_hour or any(found.outcome.left):
+    if found.outcome.compared_nano_usd or any(found.outcome.left):
         builder.sim.revert(mark)
         place_all(builder, placed)
         if _bought_for(builder, left) <= found.outcome:
@@ -186,9 +187,8 @@ def _bought_for(builder: PlanBuilder, wanting: BySectors) -> _Outcome:
         budget = _budget(builder, sectors, purchases)
         purchases.append(_buy(builder, _new(builder, sectors), asked, SHARE, budget))
     builder.sim.revert(mark)
-    return _Outcome(
-        left=_left(builder, purchases), nano_usd_per_hour=sum(p.nano_usd for p in purchases)
-    )
+    price = sum(purchase.compared_nano_usd for purchase in purchases)
+    return _Outcome(left=_left(builder, purchases), compared_nano_usd=price)
 
 
 def on_all(
@@ -216,7 +216,7 @@ def on_all(
     if purchase is None:
         return None, answer.refuted
     row_of = {row: rows[node.key].pop(0) for row, node in purchase.rows}
-    outcome = _Outcome(left=_left(builder, [purchase]), nano_usd_per_hour=0)
+    outcome = _Outcome(left=_left(builder, [purchase]), compared_nano_usd=0)
     return _Packed(placed=_on_launching(purchase, row_of, asked), outcome=outcome), False
 
 
@@ -250,7 +250,7 @@ def as_bought(
         purchases.append(purchase)
     builder.sim.revert(mark)
     left = _left(builder, purchases)
-    return _Packed(placed=placed, outcome=_Outcome(left=left, nano_usd_per_hour=0))
+    return _Packed(placed=placed, outcome=_Outcome(left=left, compared_nano_usd=0))
 
 
 def _with_what_could_be_bought(
@@ -267,28 +267,31 @@ def _with_what_could_be_bought(
     mark = builder.sim.fork()
     placed: Placed = []
     purchases = []
-    nano_usd, nodes = 0, 0
+    nano_usd, nodes, compared = 0, 0, 0
     for sectors, asked in wanting.items():
         budget = _budget(builder, sectors).less(nano_usd, nodes)
-        coming = _launching_offers(builder, sectors, rows)
         new = [o for o in _new(builder, sectors) if budget.allows(o.node.nano_usd_per_hour)]
-        times = max(map(_times_dearer, new), default=1)
+        any_free = not all(offer.node.nano_usd_per_hour for offer in new)
+        coming = _launching_offers(builder, sectors, rows, CHEAPER if any_free else 1)
+        times = 1 if any_free else max(map(_times_dearer, new), default=1)
         own = {id(offer.node) for offer in coming}
         before = builder.sim.fork()
         offers = [*coming, *(_dearer(offer, times) for offer in new)]
         purchase = _buy(builder, offers, asked, SHARE)
-        bought = [n.nano_usd_per_hour // times for _, n in purchase.rows if id(n) not in own]
-        if not budget.holds(sum(bought), len(bought)):
+        bought = [n for _, n in purchase.rows if id(n) not in own]
+        spent = sum(builder.view.offers[n.key].nano_usd_per_hour for n in bought)
+        if not budget.holds(spent, len(bought)):
             builder.sim.revert(before)
-            purchase, bought = _buy(builder, coming, asked, SHARE), []
+            purchase, bought, spent = _buy(builder, coming, asked, SHARE), [], 0
         row_of = {row: rows[n.key].pop(0) for row, n in purchase.rows if id(n) in own}
         placed += _on_launching(purchase, row_of, asked)
-        nano_usd, nodes = nano_usd + sum(bought), nodes + len(bought)
+        nano_usd, nodes = nano_usd + spent, nodes + len(bought)
+        compared += sum(builder.view.offers[n.key].compared_nano_usd for n in bought)
         purchases.append(purchase)
     builder.sim.revert(mark)
     return _Packed(
         placed=placed,
-        outcome=_Outcome(left=_left(builder, purchases), nano_usd_per_hour=nano_usd),
+        outcome=_Outcome(left=_left(builder, purchases), compared_nano_usd=compared),
     )
 
 
@@ -317,13 +320,19 @@ def _with_those(offer: Offer, rows: Launching) -> Offer:
 
 
 def _launching_offers(
-    builder: PlanBuilder, sectors: Collection[str], rows: Launching
+    builder: PlanBuilder, sectors: Collection[str], rows: Launching, cheaper: int = 1
 ) -> list[Offer]:
-    """Return launching nodes of these sectors as offers, priced by size."""
+    """Return launching nodes of these sectors as offers.
+
+    Their price is the usual one for their size, divided by `cheaper`.
+    """
     offers = builder.view.offers
     return [
         Offer(
-            node=replace(offers[status.key], nano_usd_per_hour=_by_size(offers[status.key])),
+            node=replace(
+                offers[status.key],
+                nano_usd_per_hour=-(-offers[status.key].usual_nano_usd // cheaper),
+            ),
             most=len(rows[status.key]),
             vector=builder.sim.offer_of(offers[status.key].row),
             over_subscription=0,
@@ -334,19 +343,14 @@ def _launching_offers(
     ]
 
 
-def _by_size(node: NewNode) -> int:
-    """Return the usual price of a node of this size, in nano-USD per hour."""
-    return max(1, round(usual_usd_per_hour(node.row.allocatable) * NANO))
-
-
 def _times_dearer(offer: Offer) -> int:
     """Return the factor on a new node's price by which launching nodes are preferred."""
     price = max(1, offer.node.nano_usd_per_hour)
-    return min(TIMES_MAX, -(-DEARER * _by_size(offer.node) // price))
+    return min(TIMES_MAX, -(-DEARER * offer.node.usual_nano_usd // price))
 
 
 def _dearer(offer: Offer, times: int) -> Offer:
-    price = times * offer.node.nano_usd_per_hour
+    price = times * offer.node.compared_nano_usd
     return replace(offer, node=replace(offer.node, nano_usd_per_hour=price), balanced=None)
 
 

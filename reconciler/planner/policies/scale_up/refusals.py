@@ -14,12 +14,9 @@ from reconciler.planner.fleets.inventory import FleetStatus
 from reconciler.planner.placement.arrays import IntArray
 from reconciler.planner.placement.classes import PodClass
 from reconciler.planner.placement.dimensions import AMOUNT_MAX
-from reconciler.planner.placement.domains import SharedRules, shared_keys
-from reconciler.planner.placement.filters import inter_pod_affinity, taints, topology_spread
-from reconciler.planner.placement.kinds import ZONE, ZONE_KEYS, region_of_open, with_zone_aliases
-from reconciler.planner.placement.label_keys import NOWHERE
-from reconciler.planner.placement.links import Links
-from reconciler.planner.placement.simulation import RowSpec, Simulation
+from reconciler.planner.placement.filters import taints
+from reconciler.planner.placement.kinds import with_zone_aliases
+from reconciler.planner.placement.simulation import RowSpec
 from reconciler.planner.policies.scale_up.closed_fleets import (
     Found,
     at_maximum,
@@ -28,6 +25,10 @@ from reconciler.planner.policies.scale_up.closed_fleets import (
 )
 from reconciler.planner.policies.scale_up.limits_reached import limit_reached
 from reconciler.planner.policies.scale_up.overflow import awaits_silent
+from reconciler.planner.policies.scale_up.refusing_rules import (
+    refuses_everywhere,
+    refuses_new_node,
+)
 from reconciler.planner.policies.scale_up.wording import (
     affinity_detail,
     any_of_zones,
@@ -71,7 +72,7 @@ def explain(
         scarcest, hopeless = nothing, None
         if not all(refusals[fleet.kind] for fleet in closed):
             scarcest = _scarcest(_asked(builder, waiting.pod_class), offered)
-            hopeless = _hopeless(builder.sim.links(waiting.pod_class))
+            hopeless = refuses_everywhere(builder.sim, waiting.pod_class)
         reasons = []
         for fleet, column, told in zip(closed, scarcest, known, strict=True):
             refusal = refusals[fleet.kind]
@@ -135,7 +136,7 @@ def why(
     fleet = _Fleet.of(builder, status)
     offered = builder.sim.offer_of(fleet.row)
     (column,) = _scarcest(_asked(builder, waiting.pod_class), offered[np.newaxis])
-    hopeless = _hopeless(builder.sim.links(waiting.pod_class))
+    hopeless = refuses_everywhere(builder.sim, waiting.pod_class)
     refusal = builder.sim.refusal(waiting.pod_class, fleet.kind)
     if refusal:
         return refusal, _static_detail(waiting.pod_class, refusal, fleet.row, fleet.labels)
@@ -196,7 +197,7 @@ def _why(  # noqa: PLR0911 - a list of possible reasons, the first that holds
         return fleet.full
     if hopeless is not None:
         return *hopeless, ""
-    found, certain = _by_topology(builder, pod_class, fleet.row)
+    found, certain = refuses_new_node(builder.sim, pod_class, fleet.row)
     limit = limit_reached(
         builder, status, over_budget=over_budget, held_back=number in purchases.held_back
     )
@@ -309,78 +310,3 @@ def _stated(
         return shown
     most = format_amount(name, AMOUNT_MAX)
     return shown[0], f"{shown[1]}, of which only {most} can be planned with"
-
-
-def _hopeless(links: Links) -> tuple[str, str] | None:
-    """Return the rule between pods that refuses every node of every fleet, if one does."""
-    if links.plain or not links.hopeless:
-        return None
-    near = min((c.topology.key != NOWHERE for c in links.affinity), default=True)
-    even = min((r.counter.topology.key != NOWHERE for r in links.spread), default=True)
-    return _topology_code(links, anti=1, affinity=near, spread=even, open_zone=False)
-
-
-def _by_topology(
-    builder: PlanBuilder, pod_class: PodClass, row: RowSpec
-) -> tuple[tuple[str, str] | None, bool]:
-    """Return the rule between pods that refuses a new node, and whether it surely does.
-
-    A rule that refuses every node is found earlier (`_hopeless`). If none refuses a new node, it is
-    the rule that must have limited how the pods were dealt.
-    """
-    sim = builder.sim
-    links = sim.links(pod_class)
-    if links.plain:
-        return None, False
-    mark = sim.fork()
-    at = sim.add_row(row)
-    room = np.ones(sim.rows, dtype=np.int64)
-    anti = inter_pod_affinity.anti_affinity_room(links, room)[at]
-    affinity = inter_pod_affinity.affinity_room(links, room)[at]
-    spread = topology_spread.room(links, room, sim.kinds, sim.topologies, sim.version)[at]
-    no_neighbour = bool(links.affinity) and not any(c.counts.any() for c in links.affinity)
-    open_zone = not no_neighbour and any(
-        sim.topologies[key].place_of(row.variants) < -1
-        for key in ZONE_KEYS & set(sim.topologies)
-        if any(c.topology.key == key for c in links.obeyed())
-    )
-    if open_zone and not _may_come_right(sim, pod_class, row):
-        # Knowing the zone would not help: one of the rules that no zone satisfies together is
-        # named.
-        open_zone = False
-        affinity = min(
-            (int(c.over_choices(c.at_rows(), "most")[at]) for c in links.affinity), default=1
-        )
-    sim.revert(mark)
-    code = _topology_code(links, anti=anti, affinity=affinity, spread=spread, open_zone=open_zone)
-    return code, bool(min(anti, affinity, spread) <= 0)
-
-
-def _may_come_right(sim: Simulation, pod_class: PodClass, row: RowSpec) -> bool:
-    """Return whether some zone in which a new node may start satisfies all rules."""
-    if any(region_of_open(variant.get(ZONE, "")) for variant in row.variants):
-        return True
-    keys = shared_keys(sim.links(pod_class))
-    place = tuple(sim.topologies[key].place_of(row.variants) for key in keys)
-    return SharedRules(sim, pod_class, keys, None).may_come_right(place)
-
-
-def _topology_code(
-    links: Links, *, anti: int, affinity: int, spread: int, open_zone: bool
-) -> tuple[str, str] | None:
-    """Return the first rule that refuses, or the one that must have limited how pods were dealt."""
-    apart = ("pod-anti-affinity", "a pod that it must not share a domain with is or may be there")
-    near = ("pod-affinity", "no pod that it must be near runs where a new node would be")
-    if links.follows_claim:
-        near = ("volume-zone", "the volume of a claim that it shares will be in another pod's zone")
-    even = ("topology-spread", "one more pod in a new node's domain would exceed maxSkew")
-    zone = ("zone", "the zone of a new node is not known before it is there: give a fleet a `zone`")
-    verdicts = (
-        (anti <= 0, apart),
-        (affinity <= 0, zone if open_zone else near),
-        (spread <= 0, even),
-        (open_zone, zone),
-        (bool(links.spread), even),
-        (bool(links.affinity), near),
-    )
-    return next((found for holds, found in verdicts if holds), apart)

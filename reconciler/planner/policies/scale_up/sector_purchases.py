@@ -146,7 +146,7 @@ def _by_priority(classes: Sequence[WaitingClass]) -> list[list[WaitingClass]]:
 
 def _use_what_was_bought(builder: PlanBuilder, members: Sequence[WaitingClass]) -> None:
     """Place pods, by priority, on nodes that this plan bought for others."""
-    if not builder.purchases.nano_usd_per_hour:
+    if not builder.purchases.nodes:
         return
     among = np.zeros(builder.sim.rows, dtype=np.bool_)
     among[[row for row, planned in builder.planned_nodes.items() if not planned.launching]] = True

@@ -1,6 +1,6 @@
 """How selectors and places are written in refusals."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from functools import lru_cache
 from operator import itemgetter
 
@@ -118,3 +118,11 @@ def volume_detail(needs: VolumeNeeds, variants: Sequence[Labels]) -> str:
         shown = " or ".join(shown_line(line) for line in lines)
         return f"a volume of the pod is reached only where {shown}"
     return "a volume of the pod is not reachable from there"
+
+
+def missing_label(topology_keys: Iterable[str], labels: Container[str]) -> str:
+    """Return which label of a rule between pods new nodes lack; empty if they have all."""
+    for key in topology_keys:
+        if key not in labels:
+            return f"its topologyKey is {key}, a new node has no such label"
+    return ""

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import pytest
+
 from reconciler.model.cluster import Pod, PodDisruptionBudget
 from reconciler.model.frozen import Labels
 from reconciler.model.selectors import LabelSelector
@@ -150,3 +152,23 @@ def test_budgets_are_told_apart_after_a_change_as_they_would_be_at_first() -> No
         )
         covering = tuple(i for i, s in enumerate(selectors) if s in (first, third))
         assert [ledger.coverage.of(pod) for pod in pods] == [covering] * 2
+
+
+@pytest.mark.parametrize(
+    ("allowed", "healthy", "desired", "coming", "refused"),
+    [
+        pytest.param(0, 3, 3, 0, True, id="maxUnavailable 0"),
+        pytest.param(0, 2, 3, 1, True, id="maxUnavailable 0 with a young pod"),
+        pytest.param(0, 1, 3, 3, False, id="more come than are missing"),
+        pytest.param(0, 2, 2, 1, False, id="maxUnavailable 1 with a young pod"),
+        pytest.param(0, 3, 2, 0, True, id="just used up by an eviction"),
+        pytest.param(0, 0, 0, 1, False, id="status without numbers"),
+    ],
+)
+def test_budget_refuses_for_long_what_it_refuses_with_all_pods_healthy(
+    allowed: int, healthy: int, desired: int, coming: int, *, refused: bool
+) -> None:
+    """A cheap node waited for pods that maxUnavailable 0 never lets go, while one was young."""
+    ledger = BudgetLedger([budget(allowed, current_healthy=healthy, desired_healthy=desired)])
+    young = [web(f"young{n}", ready=False) for n in range(coming)]
+    assert ledger.refuses_for_long([web("a")], 1, young) is refused

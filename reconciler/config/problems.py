@@ -1,6 +1,6 @@
 """Converts pydantic's errors into problems with a code, a path and a place."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from difflib import get_close_matches
 from typing import Any, Final, get_args
 
@@ -9,7 +9,7 @@ from pydantic import BaseModel, ValidationError
 from reconciler.config import faults
 from reconciler.config.schema import SectorConfig
 from reconciler.config.tree import Mapping as MappingNode
-from reconciler.config.tree import dotted, exists, place_of
+from reconciler.config.tree import Place, dotted, exists, place_of
 from reconciler.model.errors import Problem
 
 Location = tuple[int | str, ...]
@@ -27,14 +27,18 @@ _ALSO_KNOWN: Final = {"SectorConfig": ("cluster_name",), "FleetEntry": ("capacit
 
 
 def from_validation(
-    error: ValidationError, root: MappingNode, model: type[BaseModel] = SectorConfig
+    error: ValidationError,
+    root: MappingNode,
+    model: type[BaseModel] = SectorConfig,
+    place_in_file: Callable[[Location], Place] | None = None,
 ) -> Iterator[Problem]:
     """Yield every fault that pydantic found; `rules.kinds` reports a sector without a kind.
 
     Args:
         error: What pydantic raised.
         root: The file's tree, for places.
-        model: The model of the file; its keys are suggested for unknown ones.
+        model: The model that was validated; its keys are suggested for unknown ones.
+        place_in_file: The place of a location of the model; None: the model is of the whole file.
     """
     for details in error.errors(include_url=False, include_context=True, include_input=False):
         location = _as_written(details["loc"], root)
@@ -42,7 +46,7 @@ def from_validation(
         if kind == "missing" and len(location) == 3 and location[0::2] == ("sectors", "kind"):
             continue
         code, message = _translate(kind, location, details, model)
-        place = place_of(root, location)
+        place = place_in_file(location) if place_in_file else place_of(root, location)
         yield Problem(
             line=place.line,
             column=place.column,

@@ -2,7 +2,8 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from difflib import get_close_matches
-from typing import Any, Final, get_args
+from functools import cache
+from typing import Any, Final, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 
@@ -22,6 +23,8 @@ _SHAPES: Final = {
 _OF_KUBERNETES: Final = frozenset({"apiVersion", "kind", "metadata", "spec", "data", "status"})
 _LONGEST_KEY: Final = 128
 """Characters of an unknown key that are compared with known ones."""
+_SHOWN_MAX: Final = 8
+"""Most keys of a mapping that a message lists."""
 _KFM_SPELLINGS: Final = {"min_capacity": "capacity_min", "cluster": "cluster_name"}
 _ALSO_KNOWN: Final = {"SectorConfig": ("cluster_name",), "FleetEntry": ("capacity_min",)}
 
@@ -78,15 +81,71 @@ def _unknown_key(location: Location, model: type[BaseModel]) -> str:
     key = str(location[-1])
     if len(location) == 1 and model is SectorConfig and key in _OF_KUBERNETES:
         return f"unknown key {faults.quoted(key)}; a sector config is not a Kubernetes object"
-    known = known_keys(location[:-1], model)
-    close = get_close_matches(key[:_LONGEST_KEY], known, n=1, cutoff=0.6)
-    inside = next((name for name in known if key in known_keys((*location[:-1], name), model)), "")
-    if inside and not close:
-        return f"unknown key {faults.quoted(key)}; it belongs into {inside}"
-    nearest = close or get_close_matches(key[:_LONGEST_KEY], known, n=1, cutoff=0.0)
-    hint = "did you mean" if close else "nearest known key:"
-    shown = f"; {hint} {nearest[0]}{'?' if close else ''}" if nearest else ""
-    return f"unknown key {faults.quoted(key)}{shown}"
+    return f"unknown key {faults.quoted(key)}{_hint(key[:_LONGEST_KEY], location[:-1], model)}"
+
+
+def _hint(key: str, location: Location, model: type[BaseModel]) -> str:
+    """Return what was probably meant: a misspelt key, one of another place, or one begun alike.
+
+    If no key is like it, the known ones, where they are few.
+    """
+    known = known_keys(location, model)
+    misspelt = get_close_matches(key, known, n=1, cutoff=0.85)
+    if misspelt:
+        return f"; did you mean {misspelt[0]}?"
+    home = _home_of(key, location, model)
+    if home:
+        return f"; it belongs {home}"
+    begun = [name for name in known if name.startswith(f"{key}_")]
+    close = begun or get_close_matches(key, known, n=1, cutoff=0.6)
+    if close:
+        return f"; did you mean {close[0]}?"
+    return f"; known here: {', '.join(known)}" if 0 < len(known) <= _SHOWN_MAX else ""
+
+
+def _home_of(key: str, location: Location, model: type[BaseModel]) -> str:
+    """Return where else a key is known, such as `into scale_in`: nearest first.
+
+    Empty if it is known nowhere, or only far from here and in several kinds of mappings.
+    """
+    for name in known_keys(location, model):
+        if key in known_keys((*location, name), model):
+            return f"into {name}"
+    for depth in reversed(range(len(location))):
+        if key in known_keys(location[:depth], model):
+            return f"into {dotted(location[:depth])}" if depth else "to the top level"
+    elsewhere = [path for path, keys in _mappings_of(model) if key in keys]
+    return f"into {elsewhere[0]}" if len(elsewhere) == 1 else ""
+
+
+@cache
+def _mappings_of(root: type[BaseModel]) -> tuple[tuple[str, frozenset[str]], ...]:
+    """Return every kind of mapping of a file as (its uppermost path, its keys).
+
+    Names of a user's choice are `<name>` in a path, items of a list `[]`.
+    """
+    paths: dict[type[BaseModel], str] = {}
+    level: list[tuple[str, type[BaseModel]]] = [("", root)]
+    while level:
+        new = {model: path for path, model in reversed(level) if model not in paths}
+        paths |= new
+        level = [
+            found
+            for model, path in new.items()
+            for name, field in model.model_fields.items()
+            for found in _models_in(field.annotation, f"{path}.{field.alias or name}")
+        ]
+    return tuple((path.removeprefix("."), frozenset(_keys_of(m))) for m, path in paths.items())
+
+
+def _models_in(annotation: Any, path: str) -> Iterator[tuple[str, type[BaseModel]]]:
+    """Yield the models inside an annotation, each with its path."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        yield path, annotation
+        return
+    step = {dict: ".<name>", tuple: "[]", list: "[]"}.get(get_origin(annotation), "")
+    for part in get_args(annotation):
+        yield from _models_in(part, path + step)
 
 
 def known_keys(location: Location, root: type[BaseModel] = SectorConfig) -> list[str]:
@@ -94,8 +153,12 @@ def known_keys(location: Location, root: type[BaseModel] = SectorConfig) -> list
     model = _model_at(location, root)
     if model is None:
         return []
+    return sorted(_keys_of(model))
+
+
+def _keys_of(model: type[BaseModel]) -> list[str]:
     names = [field.alias or name for name, field in model.model_fields.items()]
-    return sorted([*names, *_ALSO_KNOWN.get(model.__name__, ())])
+    return [*names, *_ALSO_KNOWN.get(model.__name__, ())]
 
 
 def _model_at(location: Location, root: type[BaseModel]) -> type[BaseModel] | None:

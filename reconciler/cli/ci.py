@@ -17,6 +17,7 @@ from reconciler.cli.options.ci import (
     TypesOption,
     ci_stages,
 )
+from reconciler.cli.options.config_argument import PathArgument, PathsArgument, named_config
 from reconciler.cli.options.folder import written_folder
 from reconciler.cli.terminal.output import (
     Output,
@@ -55,6 +56,8 @@ app = typer.Typer(
 
 @app.command("plan")
 def plan(
+    *,
+    config_file: PathArgument = None,
     directory: DirOption,
     out: Annotated[
         Path,
@@ -64,7 +67,6 @@ def plan(
             help="Folder for the plan, its report and summary.",
         ),
     ],
-    *,
     config: ConfigOption = None,
     backend_config: BackendOption = None,
     allow_type: TypesOption = None,
@@ -105,7 +107,7 @@ def plan(
             out,
             backend_config,
             lock_timeout,
-            config=config,
+            config=named_config(config, config_file),
             allow_types=allow_type,
             allow_files=tuple(allow_file or ()),
             cluster_files=tuple(cluster or ()),
@@ -132,11 +134,12 @@ def plan(
 
 @app.command("apply")
 def apply(
+    *,
+    config_file: PathArgument = None,
     directory: DirOption,
     kept: Annotated[
         Path, typer.Option("--plan", metavar="PLAN", help="Folder that `ci plan` wrote.")
     ],
-    *,
     digest: Annotated[
         str, typer.Option(help="Digest that was approved; default: the one in PLAN.")
     ] = "",
@@ -167,7 +170,7 @@ def apply(
             kept,
             backend_config,
             lock_timeout,
-            config=config,
+            config=named_config(config, config_file),
             allow_types=allow_type,
             allow_files=tuple(allow_file or ()),
             allow_newer_commit=allow_newer_commit,
@@ -199,8 +202,9 @@ app.command("finish")(finish)
 
 @app.command("drift")
 def drift(
-    directory: DirOption,
     *,
+    config_file: PathArgument = None,
+    directory: DirOption,
     config: ConfigOption = None,
     backend_config: BackendOption = None,
     allow_file: FilesOption = None,
@@ -221,7 +225,7 @@ def drift(
             scratch,
             backend_config,
             lock_timeout,
-            config=config,
+            config=named_config(config, config_file),
             allow_files=tuple(allow_file or ()),
             needs_config=False,
         )
@@ -291,6 +295,7 @@ def comment(
 @app.command("roots")
 def roots(
     *,
+    config_files: PathsArgument = None,
     config: Annotated[
         list[str] | None,
         typer.Option(
@@ -333,7 +338,7 @@ def roots(
     """
     from reconciler.bootstrap.pipeline.checkout_roots import roots_of_checkout  # noqa: PLC0415 - heavy
 
-    configs = tuple(config or ["sectors.yaml"])
+    configs = tuple(named_config(config, config_files) or ["sectors.yaml"])
     found = roots_of_checkout(configs, out, since, rendered=rendered, removing=removing)
     if (form := wanted(output)) is not Output.TABLE:
         print_data(

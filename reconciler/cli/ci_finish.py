@@ -10,14 +10,16 @@ from reconciler.cli.options.ci import (
     TypesOption,
     ci_stages,
 )
+from reconciler.cli.options.config_argument import PathArgument, named_config
 from reconciler.cli.terminal.output import Output, OutputOption, print_data, print_line, wanted
 from reconciler.cli.terminal.working import working
 from reconciler.machine.private_folder import PrivateFolder
 
 
 def finish(
-    directory: DirOption,
     *,
+    config_file: PathArgument = None,
+    directory: DirOption,
     config: ConfigOption = None,
     backend_config: BackendOption = None,
     allow_type: TypesOption = None,
@@ -37,7 +39,7 @@ def finish(
             scratch,
             backend_config,
             lock_timeout,
-            config=config,
+            config=named_config(config, config_file),
             allow_types=allow_type,
             allow_files=tuple(allow_file or ()),
         )

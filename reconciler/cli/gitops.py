@@ -6,6 +6,7 @@ import typer
 
 from reconciler.cli.options import gitops as options
 from reconciler.cli.options import verbosity
+from reconciler.cli.options.config_argument import PathsArgument, named_config
 from reconciler.cli.terminal.output import Output, OutputOption, print_data, print_table, wanted
 from reconciler.cli.terminal.told import tell
 
@@ -14,8 +15,9 @@ EXAMPLE = "reconciler gitops --once --repository https://example.com/team/fleets
 
 def command(
     ctx: typer.Context,
-    repository: options.RepositoryOption,  # noqa: ARG001 - read by `gitops_options`
     *,
+    config_files: PathsArgument = None,
+    repository: options.RepositoryOption,  # noqa: ARG001 - read by `gitops_options`
     branch: options.BranchOption = options.BRANCH,  # noqa: ARG001 - as above
     config: options.ConfigsOption = None,
     out: options.OutOption = options.OUT,  # noqa: ARG001 - as above
@@ -50,7 +52,7 @@ def command(
     )
     from reconciler.gitops.repository.status import GitopsReport, report_json  # noqa: PLC0415 - heavy
 
-    told = options.gitops_options(ctx.params, config)
+    told = options.gitops_options(ctx.params, named_config(config, config_files))
     if supervised_by is not None:
         # This is how `run --gitops` starts it; the two processes talk over standard input and
         # output.

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from reconciler.cli.options.config_argument import ConfigArgument, named_config
 from reconciler.cli.options.folder import written_folder
 from reconciler.cli.options.several import SeveralFiles
 from reconciler.cli.terminal.output import Output, OutputOption, print_data, print_line, wanted
@@ -20,11 +21,12 @@ CLASS = SeveralFiles
 
 
 def command(
+    *,
+    config_file: ConfigArgument = None,
     out: Annotated[
         Path,
         typer.Option(metavar="DIR", parser=written_folder, help="Folder to write to."),
     ],
-    *,
     cluster_name: Annotated[
         str | None, typer.Option(help="EKS cluster; default: the one that --config names.")
     ] = None,
@@ -63,6 +65,7 @@ def command(
     nothing. Nothing in AWS is changed and no file overwritten. With --programs the flags and the
     policy of k8s-spot-rescheduler and the descheduler become sections for a sector config.
     """
+    config = named_config(config, config_file)
     if programs:
         others = {"--cluster-name": cluster_name, "--region": region, "--config": config}
         _import_programs(out, programs, output, {**others, "--aws": aws})

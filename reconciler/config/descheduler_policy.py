@@ -3,7 +3,7 @@
 A setting that this program does not support is a fault with its place, never ignored.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Final, TypeVar
 
 from pydantic import BaseModel, ValidationError
@@ -13,8 +13,10 @@ from reconciler.config.base import Section
 from reconciler.config.default_evictor import DEFAULT_EVICTOR, DefaultEvictor, NodeSelectorText
 from reconciler.config.descheduler import UNDO_EACH_OTHER, Descheduler, Policies
 from reconciler.config.faults import quoted
+from reconciler.config.problems import Location, from_validation
 from reconciler.config.tree import Mapping, Place, Sequence, place_of, text_of, to_data
 from reconciler.config.types import Seconds, Text
+from reconciler.model.errors import Problem
 
 ModelT = TypeVar("ModelT", bound=BaseModel)
 API_VERSION: Final = "descheduler/v1alpha2"
@@ -55,11 +57,13 @@ class DeschedulerOfFile(Descheduler):
     """Most grace that an evicted pod gets."""
 
 
-class PolicyFileFault(ValueError):
-    """Why a policy file cannot be used, with its line and column."""
+class PolicyFileFaults(ValueError):
+    """Why a policy file cannot be used: every fault with its line and column, in file order."""
 
-    def __init__(self, place: Place, message: str) -> None:
-        super().__init__(f"{place.line}:{place.column}: {message}")
+    def __init__(self, found: Iterable[tuple[Place, str]]) -> None:
+        ordered = sorted(found, key=lambda each: (each[0].line, each[0].column))
+        self.messages = tuple(f"{place.line}:{place.column}: {what}" for place, what in ordered)
+        super().__init__("; ".join(self.messages))
 
 
 def with_policy_file(descheduler: Descheduler, raw: bytes) -> DeschedulerOfFile:
@@ -68,25 +72,28 @@ def with_policy_file(descheduler: Descheduler, raw: bytes) -> DeschedulerOfFile:
     Limits in the config override the file's.
 
     Raises:
-        PolicyFileFault: It is not such a file, or has a setting that is unknown or not supported
+        PolicyFileFaults: It is not such a file, or has settings that are unknown or not supported
             here.
     """
     root = _root(raw)
     if root.text("apiVersion") != API_VERSION or root.text("kind") != "DeschedulerPolicy":
-        raise PolicyFileFault(root.place, f"not a DeschedulerPolicy of {API_VERSION}")
-    _refuse_unknown(root, _KEYS, "key")
-    update: dict[str, object] = dict(_stated(root, "nodeSelector", "node_selector"))
-    update |= dict(_stated(root, "gracePeriodSeconds", "grace_seconds_max"))
+        raise PolicyFileFaults([(root.place, f"not a DeschedulerPolicy of {API_VERSION}")])
+    reading = _Reading(root)
+    reading.refuse_unknown(root, _KEYS, "key")
+    update = reading.stated("nodeSelector", "node_selector")
+    update |= reading.stated("gracePeriodSeconds", "grace_seconds_max")
     for theirs, ours in _LIMITS.items():
         if ours not in descheduler.model_fields_set:
-            update |= dict(_stated(root, theirs, ours))
+            update |= reading.stated(theirs, ours)
     profiles = tuple(
-        _profile(root, number, item.value, item.place) for number, item in root.items("profiles")
+        reading.profile(number, item.value, item.place) for number, item in root.items("profiles")
     )
     low = any(each.policies.low_node_utilization.enabled for each in profiles)
     high = any(each.policies.high_node_utilization.enabled for each in profiles)
     if low and high:
-        raise PolicyFileFault(root.entries["profiles"].place, UNDO_EACH_OTHER)
+        reading.refuse(root.entries["profiles"].place, UNDO_EACH_OTHER)
+    if reading.faults:
+        raise PolicyFileFaults(reading.faults)
     if profiles:
         update["policies"] = profiles[0].policies
     known = {name: getattr(descheduler, name) for name in Descheduler.model_fields}
@@ -99,125 +106,135 @@ def _root(raw: bytes) -> Mapping:
     try:
         root, found = yaml_loader.compose(yaml_loader.decode(raw))
     except yaml_loader.Unreadable as error:
-        problem = error.problem
-        place = Place(line=problem.line, column=problem.column)
-        raise PolicyFileFault(place, problem.message) from None
+        raise PolicyFileFaults([_told(error.problem)]) from None
     if found:
-        raise PolicyFileFault(Place(line=found[0].line, column=found[0].column), found[0].message)
+        raise PolicyFileFaults(map(_told, found))
     return root
 
 
-def _refuse_unknown(mapping: Mapping, known: frozenset[str], what: str) -> None:
-    """Refuse a key that would be ignored."""
-    for key, entry in mapping.entries.items():
-        if key not in known:
-            raise PolicyFileFault(entry.place, f"{what} {quoted(key)} is not acted on here")
+def _told(problem: Problem, prefix: str = "") -> tuple[Place, str]:
+    return Place(line=problem.line, column=problem.column), f"{prefix}{problem.message}"
 
 
-def _stated(root: Mapping, theirs: str, ours: str) -> Iterator[tuple[str, object]]:
-    """Yield our field and its value where the file states it."""
-    if root.states(theirs):
-        data = {ours: to_data(root.entries[theirs].value)}
-        yield ours, getattr(_validated(DeschedulerOfFile, data, root, (theirs,)), ours)
+class _Reading:
+    """Reads a policy file as far as possible; `faults` has what is refused in it."""
 
+    def __init__(self, root: Mapping) -> None:
+        self._root = root
+        self.faults: list[tuple[Place, str]] = []
 
-def _profile(root: Mapping, number: int, profile: object, place: Place) -> FileProfile:
-    """Return one profile: the policies that it enables, with their arguments, and its evictor."""
-    if not isinstance(profile, Mapping):
-        raise PolicyFileFault(place, "a profile must be a mapping")
-    _refuse_unknown(profile, _PROFILE_KEYS, "key")
-    arguments = _arguments(profile)
-    data: dict[str, object] = {
-        name: {**arguments.get(name, ({}, -1))[0], "enabled": True} for name in _enabled(profile)
-    }
-    # A configured policy that is not enabled does not run, but its arguments are checked.
-    configured = {name: args for name, (args, _) in arguments.items() if name != EVICTOR}
-    for name, args in configured.items():
-        data.setdefault(name, args)
-    start = ("profiles", number)
-    indexes = {name: index for name, (_, index) in arguments.items()}
-    policies = _of_plugins(Policies, data, root, start, indexes)
-    evictor_data = arguments.get(EVICTOR, ({}, -1))[0]
-    where = (*start, "pluginConfig", indexes.get(EVICTOR, 0), "args")
-    evictor = _validated(DefaultEvictor, evictor_data, root, where, f"{EVICTOR}.")
-    return FileProfile.model_construct(
-        name=profile.text("name") or "", evictor=evictor, policies=policies
-    )
+    def refuse(self, place: Place, message: str) -> None:
+        """Keep why the file cannot be used."""
+        self.faults.append((place, message))
 
+    def refuse_unknown(self, mapping: Mapping, known: frozenset[str], what: str) -> None:
+        """Refuse keys that would be ignored."""
+        for key, entry in mapping.entries.items():
+            if key not in known:
+                self.refuse(entry.place, f"{what} {quoted(key)} is not acted on here")
 
-def _of_plugins(
-    model: type[ModelT],
-    data: object,
-    root: Mapping,
-    start: tuple[int | str, ...],
-    indexes: dict[str, int],
-) -> ModelT:
-    """Return validated arguments of policies; raise the first fault at its place."""
-    try:
-        return model.model_validate(data)
-    except ValidationError as error:
-        location, message = _first_fault(error)
-        index = indexes.get(str(location[0]))
-        place = place_of(root, start)
-        if index is not None:
-            place = place_of(root, (*start, "pluginConfig", index, "args", *location[1:]))
-        path = ".".join(str(step) for step in location)
-        raise PolicyFileFault(place, f"{path}: {message}") from None
+    def stated(self, theirs: str, ours: str) -> dict[str, object]:
+        """Return our field and its value where the file states it."""
+        if not self._root.states(theirs):
+            return {}
+        data = {ours: to_data(self._root.entries[theirs].value)}
+        read = self._validated(DeschedulerOfFile, data, lambda _: (theirs,))
+        return {ours: getattr(read, ours, None)}
 
+    def profile(self, number: int, profile: object, place: Place) -> FileProfile:
+        """Return one profile: the policies that it enables, with their arguments, its evictor."""
+        if not isinstance(profile, Mapping):
+            self.refuse(place, "a profile must be a mapping")
+            return FileProfile.model_construct()
+        self.refuse_unknown(profile, _PROFILE_KEYS, "key")
+        arguments = self._arguments(profile)
+        data: dict[str, object] = {
+            name: {**arguments.get(name, ({}, -1))[0], "enabled": True}
+            for name in self._enabled(profile)
+        }
+        # A configured policy that is not enabled does not run, but its arguments are checked.
+        configured = {name: args for name, (args, _) in arguments.items() if name != EVICTOR}
+        for name, args in configured.items():
+            data.setdefault(name, args)
+        start: Location = ("profiles", number)
+        indexes = {name: index for name, (_, index) in arguments.items()}
 
-def _arguments(profile: Mapping) -> dict[str, tuple[dict[str, object], int]]:
-    """Return arguments by plugin name, with their index in the list."""
-    arguments: dict[str, tuple[dict[str, object], int]] = {}
-    for index, item in profile.items("pluginConfig"):
-        entry = item.value
-        name = entry.text("name") if isinstance(entry, Mapping) else None
-        if name is None or not isinstance(entry, Mapping):
-            raise PolicyFileFault(item.place, "a pluginConfig entry needs a name")
-        if name != EVICTOR and name not in _POLICY_NAMES:
-            raise PolicyFileFault(item.place, f"unknown plugin {quoted(name)}")
-        data = to_data(entry.mapping("args"))
-        arguments[name] = (data if isinstance(data, dict) else {}, index)
-    return arguments
+        def place_of_policy(location: Location) -> Location:
+            index = indexes.get(str(location[0]))
+            if index is None:
+                return start
+            return (*start, "pluginConfig", index, "args", *location[1:])
 
+        def place_in_evictor(location: Location) -> Location:
+            return (*start, "pluginConfig", indexes.get(EVICTOR, 0), "args", *location)
 
-def _enabled(profile: Mapping) -> Iterator[str]:
-    """Yield the policies that a profile enables; the only other plugin is the DefaultEvictor."""
-    plugins = profile.mapping("plugins")
-    _refuse_unknown(plugins, frozenset({*_POLICY_POINTS, *_EVICTOR_POINTS}), "extension point")
-    for point, entry in plugins.entries.items():
-        listed = plugins.mapping(point)
-        _refuse_unknown(listed, frozenset({"enabled", "disabled"}), "key")
-        disabled = listed.get("disabled")
-        if isinstance(disabled, Sequence) and disabled.items:
-            why = "nothing is enabled by default but DefaultEvictor, which cannot be disabled"
-            raise PolicyFileFault(entry.place, why)
-        known = _POLICY_NAMES if point in _POLICY_POINTS else (EVICTOR,)
-        enabled = listed.get("enabled")
-        for item in enabled.items if isinstance(enabled, Sequence) else ():
-            name = text_of(item.value)
-            if name is None or name not in known:
-                raise PolicyFileFault(item.place, f"unknown policy {quoted(name or '')}")
-            if name != EVICTOR:
-                yield name
+        policies = self._validated(Policies, data, place_of_policy)
+        evictor_data = arguments.get(EVICTOR, ({}, -1))[0]
+        evictor = self._validated(DefaultEvictor, evictor_data, place_in_evictor, f"{EVICTOR}.")
+        return FileProfile.model_construct(
+            name=profile.text("name") or "",
+            evictor=evictor or DEFAULT_EVICTOR,
+            policies=policies or Policies.model_construct(),
+        )
 
+    def _arguments(self, profile: Mapping) -> dict[str, tuple[dict[str, object], int]]:
+        """Return arguments by plugin name, with their index in the list."""
+        arguments: dict[str, tuple[dict[str, object], int]] = {}
+        for index, item in profile.items("pluginConfig"):
+            entry = item.value
+            name = entry.text("name") if isinstance(entry, Mapping) else None
+            if name is None or not isinstance(entry, Mapping):
+                self.refuse(item.place, "a pluginConfig entry needs a name")
+            elif name != EVICTOR and name not in _POLICY_NAMES:
+                self.refuse(item.place, f"unknown plugin {quoted(name)}")
+            else:
+                data = to_data(entry.mapping("args"))
+                arguments[name] = (data if isinstance(data, dict) else {}, index)
+        return arguments
 
-def _validated(
-    model: type[ModelT],
-    data: object,
-    root: Mapping,
-    start: tuple[int | str, ...],
-    prefix: str = "",
-) -> ModelT:
-    """Return validated data; raise the first fault at its place below `start`."""
-    try:
-        return model.model_validate(data)
-    except ValidationError as error:
-        location, message = _first_fault(error)
-        path = ".".join(str(step) for step in location)
-        place = place_of(root, (*start, *location))
-        raise PolicyFileFault(place, f"{prefix}{path}: {message}") from None
+    def _enabled(self, profile: Mapping) -> Iterator[str]:
+        """Yield the policies that a profile enables; the only other plugin is DefaultEvictor."""
+        plugins = profile.mapping("plugins")
+        points = frozenset({*_POLICY_POINTS, *_EVICTOR_POINTS})
+        self.refuse_unknown(plugins, points, "extension point")
+        for point, entry in plugins.entries.items():
+            if point not in points:
+                continue
+            listed = plugins.mapping(point)
+            self.refuse_unknown(listed, frozenset({"enabled", "disabled"}), "key")
+            disabled = listed.get("disabled")
+            if isinstance(disabled, Sequence) and disabled.items:
+                why = "nothing is enabled by default but DefaultEvictor, which cannot be disabled"
+                self.refuse(entry.place, why)
+            known = _POLICY_NAMES if point in _POLICY_POINTS else (EVICTOR,)
+            for _, item in listed.items("enabled"):
+                name = text_of(item.value)
+                if name is None or name not in known:
+                    self.refuse(item.place, f"unknown policy {quoted(name or '')}")
+                elif name != EVICTOR:
+                    yield name
 
+    def _validated(
+        self,
+        model: type[ModelT],
+        data: object,
+        in_file: Callable[[Location], Location],
+        prefix: str = "",
+    ) -> ModelT | None:
+        """Return validated data; None if it has faults.
 
-def _first_fault(error: ValidationError) -> tuple[tuple[int | str, ...], str]:
-    first = error.errors(include_url=False, include_input=False)[0]
-    return tuple(step for step in first["loc"] if step != "[key]"), first["msg"]
+        Args:
+            model: What it has to be.
+            data: What the file states.
+            in_file: Returns where a location of the data is in the file.
+            prefix: What the name of a key begins with in messages.
+        """
+        try:
+            return model.model_validate(data)
+        except ValidationError as error:
+            found = from_validation(
+                error, self._root, model, lambda location: place_of(self._root, in_file(location))
+            )
+            for each in found:
+                self.faults.append(_told(each, f"{prefix}{each.path}: "))
+        return None

@@ -4,7 +4,9 @@ Messages are one line, quote at most a little of what was written, and never quo
 """
 
 import itertools
+import re
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Final
 
 from pydantic_core import PydanticCustomError
@@ -85,6 +87,7 @@ WARNING_CODES: Final = (
 )
 """Warnings of `validate` alone."""
 _QUOTED_CHARACTERS = 60
+_NUMBER = re.compile(r"([0-9]{1,9})")
 
 
 def listed(names: Iterable[str]) -> str:
@@ -121,7 +124,14 @@ def in_file_order(problems: Iterable[Problem]) -> tuple[Problem, ...]:
     A mapping that is reached through several aliases is one place with one fault.
     """
     unique: dict[tuple[int, int, str, str], Problem] = {}
-    for problem in sorted(problems):
+    for problem in sorted(problems, key=_by_place):
         key = (problem.line, problem.column, problem.code, problem.message)
         unique.setdefault(key, problem)
     return tuple(unique.values())
+
+
+def _by_place(problem: Problem) -> tuple[Problem, list[str | int]]:
+    """Return a sort key; numbers in messages count by value, as places in another file do."""
+    parts = _NUMBER.split(problem.message)
+    numbered = [int(part) if n % 2 else part for n, part in enumerate(parts)]
+    return replace(problem, message=""), numbered

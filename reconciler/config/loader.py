@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from reconciler.config import problems, yaml_loader
 from reconciler.config.descheduler import Descheduler
-from reconciler.config.descheduler_policy import PolicyFileFault, with_policy_file
+from reconciler.config.descheduler_policy import PolicyFileFaults, with_policy_file
 from reconciler.config.faults import SYNTAX, TYPE, in_file_order
 from reconciler.config.module.rendering import unrenderable
 from reconciler.config.module.values import check_module_values
@@ -203,16 +203,17 @@ def _with_policies(
     descheduler = config.descheduler if config is not None else Descheduler()
     try:
         descheduler = with_policy_file(descheduler, read_config_bytes(file, regular=True))
-    except PolicyFileFault as error:
-        message = f"{file.name}:{error}"
+    except PolicyFileFaults as error:
+        wrong = [f"{file.name}:{message}" for message in error.messages]
     except ConfigError as error:
-        message = f"{file.name}: {error.problems[0].message}"
+        wrong = [f"{file.name}: {error.problems[0].message}"]
     else:
         updated = config.model_copy(update={"descheduler": descheduler}) if config else None
         return updated, []
     location = ("descheduler", "policy_file")
     place = place_of(root, location)
-    problem = Problem(
-        line=place.line, column=place.column, path=dotted(location), code=TYPE, message=message
-    )
-    return config, [problem]
+    path = dotted(location)
+    return config, [
+        Problem(line=place.line, column=place.column, path=path, code=TYPE, message=message)
+        for message in wrong
+    ]

@@ -1,15 +1,16 @@
 """Converts pydantic's errors into problems with a code, a path and a place."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from difflib import get_close_matches
-from typing import Any, Final, get_args
+from functools import cache
+from typing import Any, Final, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 
 from reconciler.config import faults
 from reconciler.config.schema import SectorConfig
 from reconciler.config.tree import Mapping as MappingNode
-from reconciler.config.tree import dotted, exists, place_of
+from reconciler.config.tree import Place, dotted, exists, place_of
 from reconciler.model.errors import Problem
 
 Location = tuple[int | str, ...]
@@ -22,19 +23,25 @@ _SHAPES: Final = {
 _OF_KUBERNETES: Final = frozenset({"apiVersion", "kind", "metadata", "spec", "data", "status"})
 _LONGEST_KEY: Final = 128
 """Characters of an unknown key that are compared with known ones."""
+_SHOWN_MAX: Final = 8
+"""Most keys of a mapping that a message lists."""
 _KFM_SPELLINGS: Final = {"min_capacity": "capacity_min", "cluster": "cluster_name"}
 _ALSO_KNOWN: Final = {"SectorConfig": ("cluster_name",), "FleetEntry": ("capacity_min",)}
 
 
 def from_validation(
-    error: ValidationError, root: MappingNode, model: type[BaseModel] = SectorConfig
+    error: ValidationError,
+    root: MappingNode,
+    model: type[BaseModel] = SectorConfig,
+    place_in_file: Callable[[Location], Place] | None = None,
 ) -> Iterator[Problem]:
     """Yield every fault that pydantic found; `rules.kinds` reports a sector without a kind.
 
     Args:
         error: What pydantic raised.
         root: The file's tree, for places.
-        model: The model of the file; its keys are suggested for unknown ones.
+        model: The model that was validated; its keys are suggested for unknown ones.
+        place_in_file: The place of a location of the model; None: the model is of the whole file.
     """
     for details in error.errors(include_url=False, include_context=True, include_input=False):
         location = _as_written(details["loc"], root)
@@ -42,7 +49,7 @@ def from_validation(
         if kind == "missing" and len(location) == 3 and location[0::2] == ("sectors", "kind"):
             continue
         code, message = _translate(kind, location, details, model)
-        place = place_of(root, location)
+        place = place_in_file(location) if place_in_file else place_of(root, location)
         yield Problem(
             line=place.line,
             column=place.column,
@@ -74,15 +81,71 @@ def _unknown_key(location: Location, model: type[BaseModel]) -> str:
     key = str(location[-1])
     if len(location) == 1 and model is SectorConfig and key in _OF_KUBERNETES:
         return f"unknown key {faults.quoted(key)}; a sector config is not a Kubernetes object"
-    known = known_keys(location[:-1], model)
-    close = get_close_matches(key[:_LONGEST_KEY], known, n=1, cutoff=0.6)
-    inside = next((name for name in known if key in known_keys((*location[:-1], name), model)), "")
-    if inside and not close:
-        return f"unknown key {faults.quoted(key)}; it belongs into {inside}"
-    nearest = close or get_close_matches(key[:_LONGEST_KEY], known, n=1, cutoff=0.0)
-    hint = "did you mean" if close else "nearest known key:"
-    shown = f"; {hint} {nearest[0]}{'?' if close else ''}" if nearest else ""
-    return f"unknown key {faults.quoted(key)}{shown}"
+    return f"unknown key {faults.quoted(key)}{_hint(key[:_LONGEST_KEY], location[:-1], model)}"
+
+
+def _hint(key: str, location: Location, model: type[BaseModel]) -> str:
+    """Return what was probably meant: a misspelt key, one of another place, or one begun alike.
+
+    If no key is like it, the known ones, where they are few.
+    """
+    known = known_keys(location, model)
+    misspelt = get_close_matches(key, known, n=1, cutoff=0.85)
+    if misspelt:
+        return f"; did you mean {misspelt[0]}?"
+    home = _home_of(key, location, model)
+    if home:
+        return f"; it belongs {home}"
+    begun = [name for name in known if name.startswith(f"{key}_")]
+    close = begun or get_close_matches(key, known, n=1, cutoff=0.6)
+    if close:
+        return f"; did you mean {close[0]}?"
+    return f"; known here: {', '.join(known)}" if 0 < len(known) <= _SHOWN_MAX else ""
+
+
+def _home_of(key: str, location: Location, model: type[BaseModel]) -> str:
+    """Return where else a key is known, such as `into scale_in`: nearest first.
+
+    Empty if it is known nowhere, or only far from here and in several kinds of mappings.
+    """
+    for name in known_keys(location, model):
+        if key in known_keys((*location, name), model):
+            return f"into {name}"
+    for depth in reversed(range(len(location))):
+        if key in known_keys(location[:depth], model):
+            return f"into {dotted(location[:depth])}" if depth else "to the top level"
+    elsewhere = [path for path, keys in _mappings_of(model) if key in keys]
+    return f"into {elsewhere[0]}" if len(elsewhere) == 1 else ""
+
+
+@cache
+def _mappings_of(root: type[BaseModel]) -> tuple[tuple[str, frozenset[str]], ...]:
+    """Return every kind of mapping of a file as (its uppermost path, its keys).
+
+    Names of a user's choice are `<name>` in a path, items of a list `[]`.
+    """
+    paths: dict[type[BaseModel], str] = {}
+    level: list[tuple[str, type[BaseModel]]] = [("", root)]
+    while level:
+        new = {model: path for path, model in reversed(level) if model not in paths}
+        paths |= new
+        level = [
+            found
+            for model, path in new.items()
+            for name, field in model.model_fields.items()
+            for found in _models_in(field.annotation, f"{path}.{field.alias or name}")
+        ]
+    return tuple((path.removeprefix("."), frozenset(_keys_of(m))) for m, path in paths.items())
+
+
+def _models_in(annotation: Any, path: str) -> Iterator[tuple[str, type[BaseModel]]]:
+    """Yield the models inside an annotation, each with its path."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        yield path, annotation
+        return
+    step = {dict: ".<name>", tuple: "[]", list: "[]"}.get(get_origin(annotation), "")
+    for part in get_args(annotation):
+        yield from _models_in(part, path + step)
 
 
 def known_keys(location: Location, root: type[BaseModel] = SectorConfig) -> list[str]:
@@ -90,8 +153,12 @@ def known_keys(location: Location, root: type[BaseModel] = SectorConfig) -> list
     model = _model_at(location, root)
     if model is None:
         return []
+    return sorted(_keys_of(model))
+
+
+def _keys_of(model: type[BaseModel]) -> list[str]:
     names = [field.alias or name for name, field in model.model_fields.items()]
-    return sorted([*names, *_ALSO_KNOWN.get(model.__name__, ())])
+    return [*names, *_ALSO_KNOWN.get(model.__name__, ())]
 
 
 def _model_at(location: Location, root: type[BaseModel]) -> type[BaseModel] | None:

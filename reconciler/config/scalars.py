@@ -241,12 +241,12 @@ def region(value: str) -> str:
 
 
 def cron_schedule(value: str) -> str:
-    """Return a valid cron expression of five fields."""
-    return _cron(value, cron.checked_schedule)
+    """Return a schedule of cron or of CronJobs, such as @daily, as a cron expression."""
+    return _cron(value, cron.cron_schedule)
 
 
 def cron_job_schedule(value: str) -> str:
-    """Return the same, or one of CronJobs' short names, such as @daily."""
+    """Return the same of what a CronJob may have as its schedule."""
     return _cron(value, cron.cron_job_schedule)
 
 

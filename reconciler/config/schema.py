@@ -64,7 +64,8 @@ class SectorConfig(Section):
     cluster: Text | None = None
     """EKS cluster name (also read as `cluster_name`); commands that need it say so."""
     regions: tuple[Region, ...] = ()
-    """AWS regions in order of preference, the first is home; none: that of the AWS settings."""
+    """AWS regions in order of preference, the first is home; none: that of the AWS settings, or
+    offline the one that the files show."""
     sleep_interval_seconds: PositiveSeconds = Field(default=20.0, alias="sleep_interval")
     """Longest pause between cycles; events wake the loop sooner."""
     default_over_subscription: OverSubscription = 0.2

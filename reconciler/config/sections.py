@@ -196,7 +196,8 @@ class DisruptionBudget(Section):
     reasons: tuple[DisruptionReason, ...] = ()
     """The reasons for disruption that it limits; none: all."""
     schedule: CronSchedule | None = None
-    """When it begins to hold, as a cron expression in `timezone`; with `duration`."""
+    """When it begins to hold, as a cron expression in `timezone` (or `@daily` and the like, as
+    CronJobs know them); with `duration`."""
     duration_seconds: PositiveSeconds | None = Field(default=None, alias="duration")
     """How long it holds from each moment of `schedule`."""
 

@@ -30,19 +30,21 @@ _OF_WEEK = re.compile(r"#|(^|[0-9,-])L", re.IGNORECASE | re.ASCII)
 _STEP = re.compile(r"(\*|[0-9]{1,2})/([1-9][0-9]{0,3})", re.ASCII)
 
 
-def checked_schedule(text: str) -> str:
-    """Return a cron expression of five fields unchanged.
+def cron_schedule(text: str) -> str:
+    """Return a schedule as CronJobs or crontab(5) know them, as a cron expression of five fields.
+
+    CronJobs have short names such as `@daily`, and `?`; crontab(5) has 7 for Sunday, and cron
+    programs have `L` and `#`. What both know means what it means to CronJobs.
 
     Raises:
-        ValueError: It is not one; the message says why.
+        ValueError: It is not a valid schedule; the message says why.
     """
-    try:
-        CronSim(text, datetime(2026, 1, 1, tzinfo=UTC))
-    except CronSimError as error:
-        raise ValueError(str(error)) from error
-    if len(text.split()) != FIELDS:
-        raise ValueError(f"it has {len(text.split())} fields, not {FIELDS}")
-    return text
+    fields = [_EVERY.sub("*", field) for field in SHORT_NAMES.get(text, text).split()]
+    if len(fields) == FIELDS:
+        # If both kinds of days are stated one is enough, and `*/2` counts as stated.
+        fields[_DAY_OF_MONTH] = _expanded(fields[_DAY_OF_MONTH], range(1, 32))
+        fields[_DAY_OF_WEEK] = _expanded(fields[_DAY_OF_WEEK], range(7))
+    return _checked(" ".join(fields))
 
 
 def cron_job_schedule(text: str) -> str:
@@ -55,12 +57,19 @@ def cron_job_schedule(text: str) -> str:
     """
     fields = SHORT_NAMES.get(text, text).split()
     if len(fields) == FIELDS:
-        fields = [_EVERY.sub("*", field) for field in fields]
         _check_days(fields[_DAY_OF_MONTH], fields[_DAY_OF_WEEK])
-        # If both kinds of days are stated one is enough, and `*/2` counts as stated.
-        fields[_DAY_OF_MONTH] = _expanded(fields[_DAY_OF_MONTH], range(1, 32))
-        fields[_DAY_OF_WEEK] = _expanded(fields[_DAY_OF_WEEK], range(7))
-    return checked_schedule(" ".join(fields))
+    return cron_schedule(text)
+
+
+def _checked(expression: str) -> str:
+    """Return a cron expression of five fields unchanged; ValueError says why it is not one."""
+    try:
+        CronSim(expression, datetime(2026, 1, 1, tzinfo=UTC))
+    except CronSimError as error:
+        raise ValueError(str(error)) from error
+    if len(expression.split()) != FIELDS:
+        raise ValueError(f"it has {len(expression.split())} fields, not {FIELDS}")
+    return expression
 
 
 def cron_job_times(schedule: str, zone: ZoneInfo, after: datetime) -> Iterator[datetime]:

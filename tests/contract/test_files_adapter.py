@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from reconciler.adapters.files import FileCluster, open_cloud
+from reconciler.adapters.files import CloudFiles, FileCluster
 from reconciler.model.actions import DRAINING_TAINT
 from reconciler.model.cluster import Taint
 from reconciler.model.errors import InputError, NotFound, Refused
@@ -78,7 +78,7 @@ def test_bad_file_is_named_in_one_line(
     def read() -> object:
         if side == "cluster":
             return FileCluster([path])
-        return open_cloud([path], cluster="analytics", home=HOME)
+        return CloudFiles([path])
 
     with pytest.raises(InputError) as caught:
         read()
@@ -119,13 +119,22 @@ def test_cluster_of_files_cannot_be_changed(tmp_path: Path) -> None:
         cluster.remember({"a": "b"})
 
 
-def test_no_aws_files_is_no_knowledge(tmp_path: Path) -> None:
-    """Without `--aws` every fleet exists; with an empty one none does."""
-    assert open_cloud([], cluster="analytics", home=HOME) is None
-    empty = open_cloud([write(tmp_path, "a.json", {})], cluster="analytics", home=HOME)
-    assert empty is not None
-    assert empty.observe([HOME]).fleets == ()
-    assert empty.observe([HOME]).regions == {HOME}
+def test_empty_answer_is_of_the_home_region(tmp_path: Path) -> None:
+    """It says that the region has no fleet, which is not the same as no answer."""
+    files = CloudFiles([write(tmp_path, "a.json", {})])
+    empty = files.of_region(HOME, cluster="analytics").observe([HOME])
+    assert empty.fleets == ()
+    assert empty.regions == {HOME}
+
+
+def test_files_say_which_regions_they_state(tmp_path: Path) -> None:
+    """The home region of a config that names none is found by it."""
+    open_ones = write(tmp_path, "fleets.json", FLEETS)
+    away = write(tmp_path, "away.json", {**FLEETS, "Region": "us-east-1"})
+    both, stated = CloudFiles([open_ones, away]), CloudFiles([away])
+    assert both.stated_regions == stated.stated_regions == {Region("us-east-1")}
+    assert both.leave_regions_open
+    assert not stated.leave_regions_open
 
 
 def test_cloud_of_files_answers_and_cannot_be_changed(tmp_path: Path) -> None:
@@ -136,8 +145,7 @@ def test_cloud_of_files_answers_and_cannot_be_changed(tmp_path: Path) -> None:
         write(tmp_path, "away.json", {**FLEETS, "Region": "us-east-1"}),
         write(tmp_path, "prices.json", {"SpotPriceHistory": [prices]}),
     ]
-    cloud = open_cloud(paths, cluster="analytics", home=HOME)
-    assert cloud is not None
+    cloud = CloudFiles(paths).of_region(HOME, cluster="analytics")
     fleet_id = FleetId("fleet-1")
     assert [fleet.region for fleet in cloud.observe([HOME]).fleets] == ["us-east-1", "us-west-2"]
     assert cloud.fleet(HOME, fleet_id).target_capacity == 2

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from pathlib import Path
 
-from reconciler.adapters.files import FileCluster, open_cloud
+from reconciler.adapters.files import CloudFiles, FileCluster
 from reconciler.records.snapshot import (
     CLUSTER_FILE,
     cloud_snapshot_files,
@@ -55,8 +55,7 @@ def test_cloud_snapshot_reads_back_to_what_was_observed(tmp_path: Path) -> None:
                 paths.append(str(path))
         cluster = world.cluster
         world.close()
-    offline = open_cloud(paths, cluster=cluster, home=cloud_worlds.HOME)
-    assert offline is not None
+    offline = CloudFiles(paths).of_region(cloud_worlds.HOME, cluster=cluster)
     assert live.fleets[0].capacity_errors
     # Who answered is of use only while observations are merged, and is in no file.
     assert offline.observe(regions) == replace(live, server_time=None, providers=frozenset())

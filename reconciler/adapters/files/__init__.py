@@ -1,6 +1,6 @@
 """Offline planning: cluster and cloud from files."""
 
-from reconciler.adapters.files.cloud import FileCloud, open_cloud
+from reconciler.adapters.files.cloud import UNSTATED, CloudFiles, FileCloud
 from reconciler.adapters.files.cluster import FileCluster
 
-__all__ = ["FileCloud", "FileCluster", "open_cloud"]
+__all__ = ["UNSTATED", "CloudFiles", "FileCloud", "FileCluster"]

@@ -1,7 +1,7 @@
 """The Cloud port over files that the AWS CLI wrote: one observation, no change."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NoReturn
+from typing import Any, Final, NoReturn
 
 from reconciler.adapters.files.reading import read_inputs
 from reconciler.model.errors import NotFound, Refused
@@ -10,9 +10,12 @@ from reconciler.model.ids import FleetId, InstanceId, Region
 from reconciler.model.snapshot import CloudState
 from reconciler.records.aws import decode_cloud, decode_spot_prices, split_answers
 
+UNSTATED: Final = Region("the home region")
+"""Stands for the region of answers that do not state theirs, until it is known."""
+
 
 class FileCloud:
-    """EC2 from files; `open_cloud` creates one.
+    """EC2 from files; `CloudFiles.of_region` creates one.
 
     Args:
         answers: The answers, each with its region.
@@ -78,30 +81,47 @@ class FileCloud:
         _refuse(", ".join(ids))
 
 
-def open_cloud(
-    paths: Sequence[str],
-    *,
-    cluster: str,
-    home: Region,
-    groups: frozenset[str] = frozenset(),
-) -> FileCloud | None:
-    """Return EC2 from the files of `--aws`; None, meaning unknown, when there are none.
+class CloudFiles:
+    """The files of `--aws`, which are read once, whatever the home region will be.
 
     Args:
         paths: Files, `-` for standard input.
-        cluster: The cluster's name in the tags of fleets and instances.
-        home: The region of answers that do not state theirs.
-        groups: Auto Scaling groups that are ours regardless of their tags.
 
     Raises:
         InputError: A file cannot be read or is not an answer of the AWS CLI.
     """
-    if not paths:
-        return None
-    answers = [
-        answer for where, body in read_inputs(paths) for answer in split_answers(body, where, home)
-    ]
-    return FileCloud(answers, cluster=cluster, groups=groups)
+
+    def __init__(self, paths: Sequence[str]) -> None:
+        self._answers = [
+            answer
+            for where, body in read_inputs(paths)
+            for answer in split_answers(body, where, UNSTATED)
+        ]
+
+    @property
+    def stated_regions(self) -> frozenset[Region]:
+        """Return the regions that the answers state (`Region`)."""
+        return frozenset(region for region, _ in self._answers) - {UNSTATED}
+
+    @property
+    def leave_regions_open(self) -> bool:
+        """Return whether an answer does not state its region."""
+        return any(region == UNSTATED for region, _ in self._answers)
+
+    def of_region(
+        self, home: Region, *, cluster: str, groups: frozenset[str] = frozenset()
+    ) -> FileCloud:
+        """Return EC2 as the files show it.
+
+        Args:
+            home: The region of answers that do not state theirs.
+            cluster: The cluster's name in the tags of fleets and instances.
+            groups: Auto Scaling groups that are ours regardless of their tags.
+        """
+        answers = [
+            (home if region == UNSTATED else region, answer) for region, answer in self._answers
+        ]
+        return FileCloud(answers, cluster=cluster, groups=groups)
 
 
 def _refuse(where: str) -> NoReturn:

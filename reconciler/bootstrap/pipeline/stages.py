@@ -11,6 +11,7 @@ from reconciler.adapters.git.checkout import GitCheckout
 from reconciler.adapters.system_clock import SystemClock
 from reconciler.adapters.terraform.cli import TerraformCli
 from reconciler.adapters.terraform.settings import TerraformSettings
+from reconciler.bootstrap.planning.home_region import offline_home_region
 from reconciler.config.catalogue import catalogue_beside, load_catalogue
 from reconciler.config.loader import parse_config, read_config_bytes
 from reconciler.config.planning.settings import planner_settings
@@ -90,7 +91,7 @@ def pipeline(options: CiOptions) -> Pipeline:
         config_fault=fault,
         allow_types=frozenset(options.allow_types),
         allow_files=allowed,
-        impacts=_impacts(options),
+        impacts=impacts_on_pods(options),
         replay=_replay(options),
         untouched_since=partial(_untouched_since, options) if options.allow_newer_commit else None,
     )
@@ -108,7 +109,7 @@ def _untouched_since(options: CiOptions, commit: str) -> bool:
     return True
 
 
-def _impacts(
+def impacts_on_pods(
     options: CiOptions,
 ) -> Callable[[Sequence[PlannedFleet]], tuple[PodImpact, ...]] | None:
     """Return what asks the planner about the pods of the cluster's files, None without files.
@@ -125,11 +126,12 @@ def _impacts(
     content = read_config_bytes(file)
     config = parse_config(content, name=str(file), cluster_name=_told_name(options, content))
     catalogue = load_catalogue(catalogue_beside(config.catalogue, file.parent))
-    settings = planner_settings(config, catalogue)
     cluster = FileCluster(
         options.cluster_files,
         lease_namespace=config.leader_election.namespace or LEASE_NAMESPACE,
     )
+    home = offline_home_region(config, cluster.nodes())
+    settings = planner_settings(config, catalogue, home_region=home)
     snapshot = observe(cluster, [], settings.observed_regions, SystemClock())
     return lambda planned: pod_impacts(planned, snapshot, settings)
 

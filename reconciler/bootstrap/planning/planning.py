@@ -5,8 +5,9 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from reconciler.adapters.files import FileCluster, open_cloud
+from reconciler.adapters.files import CloudFiles, FileCluster
 from reconciler.adapters.system_clock import SystemClock
+from reconciler.bootstrap.planning.home_region import offline_home_region
 from reconciler.bootstrap.planning.providers import group_names, observed_clouds
 from reconciler.config.catalogue import load_catalogue
 from reconciler.config.environment import Flags, load_with_overrides
@@ -66,8 +67,6 @@ def resolved(
 ) -> PlannerSettings:
     """Return the planner's settings of a config; `home_region` is for one that names no regions."""
     catalogue = load_catalogue(config.catalogue)
-    if home_region is None:
-        return planner_settings(config, catalogue, spot_prices=spot_prices)
     return planner_settings(config, catalogue, home_region=home_region, spot_prices=spot_prices)
 
 
@@ -121,19 +120,20 @@ def at_another_time(snapshot: Snapshot, at: datetime) -> Snapshot:
 
 def _from_files(request: PlanRequest, config: SectorConfig) -> tuple[Snapshot, PlannerSettings]:
     """Return what the files say, spot prices included."""
-    settings = resolved(config)
     cluster = FileCluster(
         request.cluster_files,
         lease_namespace=config.leader_election.namespace or LEASE_NAMESPACE,
     )
-    cloud = open_cloud(
-        request.aws_files,
-        cluster=settings.cluster,
-        home=settings.home_region,
-        groups=group_names(settings),
-    )
-    if cloud is not None and cloud.spot_prices():
-        settings = resolved(config, spot_prices=cloud.spot_prices())
+    files = CloudFiles(request.aws_files) if request.aws_files else None
+    home = offline_home_region(config, cluster.nodes(), files)
+    settings = resolved(config, home)
+    cloud = None
+    if files is not None:
+        cloud = files.of_region(
+            settings.home_region, cluster=settings.cluster, groups=group_names(settings)
+        )
+        if cloud.spot_prices():
+            settings = resolved(config, home, cloud.spot_prices())
     return observe(
         cluster, [] if cloud is None else [cloud], settings.observed_regions, SystemClock()
     ), settings

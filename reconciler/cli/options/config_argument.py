@@ -1,17 +1,24 @@
 """A sector config is named by `--config FILE`, or as a command's first argument."""
 
 from collections.abc import Sequence
-from typing import Annotated
+from pathlib import Path
+from typing import Annotated, TypeVar
 
 import typer
 
 from reconciler.config.loader import DEFAULT_FILE
 from reconciler.model.errors import UsageError
 
+HELP = "Sector config; the same as --config."
 ConfigArgument = Annotated[
-    str | None,
-    typer.Argument(metavar="FILE", help="Sector config; the same as --config.", show_default=False),
+    str | None, typer.Argument(metavar="FILE", help=HELP, show_default=False)
 ]
+PathArgument = Annotated[Path | None, typer.Argument(metavar="FILE", help=HELP, show_default=False)]
+PathsArgument = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="PATH...", help="Sector configs; the same as --config."),
+]
+NamedT = TypeVar("NamedT", str, Path, list[str])
 
 
 def config_of(option: str, argument: str | None) -> str:
@@ -29,12 +36,26 @@ def configs_of(option: str, arguments: Sequence[str]) -> Sequence[str]:
     Raises:
         UsageError: Option and arguments name different ones.
     """
-    if not arguments:
-        return [option]
-    if option != DEFAULT_FILE and [option] != list(arguments):
-        raise UsageError(
-            "--config",
-            f"names {option}, and the argument {' '.join(arguments)}",
-            "give one of them",
-        )
-    return arguments
+    if option != DEFAULT_FILE and arguments and [option] != list(arguments):
+        raise _contradiction(option, " ".join(arguments))
+    return arguments or [option]
+
+
+def named_config(option: NamedT | None, argument: NamedT | None) -> NamedT | None:
+    """Return what is named, for a command without a default config; None if nothing is.
+
+    Raises:
+        UsageError: Option and argument name different ones.
+    """
+    if option and argument and option != argument:
+        raise _contradiction(_shown(option), _shown(argument))
+    return argument or option
+
+
+def _shown(named: str | Path | list[str]) -> str:
+    return " ".join(named) if isinstance(named, list) else str(named)
+
+
+def _contradiction(option: str, argument: str) -> UsageError:
+    what = f"names {option}, and the argument {argument}"
+    return UsageError("--config", what, "give one of them")

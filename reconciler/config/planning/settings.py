@@ -39,6 +39,7 @@ KUBELET_PODS_MAX: Final = 110
 SpotPrices = Mapping[tuple[Region, str], UsdPerHour]
 """By region and instance type."""
 NO_SPOT_PRICES: Final[SpotPrices] = FrozenMap()
+_DEFAULT_REGION: Final = "us-east-1"
 _GIB: Final = 2**30
 _GPU: Final = "nvidia.com/gpu"
 
@@ -56,7 +57,7 @@ def planner_settings(
     config: SectorConfig,
     catalogue: Mapping[str, InstanceType],
     *,
-    home_region: str = "us-east-1",
+    home_region: str | None = None,
     spot_prices: SpotPrices = NO_SPOT_PRICES,
 ) -> planner.PlannerSettings:
     """Return everything that a sector config decides about planning.
@@ -64,7 +65,7 @@ def planner_settings(
     Args:
         config: A valid config.
         catalogue: Instance types by name.
-        home_region: For a config without `regions`: that of the AWS settings.
+        home_region: For a config without `regions`; None if nothing shows it: us-east-1.
         spot_prices: EC2's own, by region and type; they override the catalogue's estimates.
 
     Raises:
@@ -73,10 +74,11 @@ def planner_settings(
     if not config.cluster:
         raise UsageError("cluster", "the config names no cluster", "give --cluster-name")
     fleets = resolve_fleets(config)
-    market = _Market(catalogue, home_region, spot_prices)
+    home = home_region or _DEFAULT_REGION
+    market = _Market(catalogue, home, spot_prices)
     return planner.PlannerSettings(
         cluster=config.cluster,
-        regions=_regions(config.regions, home_region),
+        regions=_regions(config.regions, home),
         sectors=tuple(
             _sector(config, name, sector, market, fleets) for name, sector in config.sectors.items()
         ),

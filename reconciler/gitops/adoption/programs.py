@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from reconciler.config.descheduler import Descheduler
-from reconciler.config.descheduler_policy import PolicyFileFault, with_policy_file
+from reconciler.config.descheduler_policy import PolicyFileFaults, with_policy_file
 from reconciler.config.document import read_document, write_document
 from reconciler.config.loader import parse_config
 from reconciler.config.tree import Plain
@@ -126,10 +126,11 @@ class _Adoption:
         section["policy_file"] = POLICY_FILE
         try:
             with_policy_file(Descheduler(), text.encode())
-        except PolicyFileFault as fault:
-            self._notes.append(
+        except PolicyFileFaults as error:
+            self._notes.extend(
                 f"{POLICY_FILE}:{fault}: `reconciler validate` refuses the file until this is taken"
-                " out of it, and says what is next"
+                " out of it"
+                for fault in error.messages
             )
 
     def _take_container(self, where: str, document: Document, container: Document) -> None:

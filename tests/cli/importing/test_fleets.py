@@ -14,7 +14,6 @@ def test_kluster_fleet_manager_config_is_completed_from_its_fleets(desk: Desk) -
     """Moving over must keep every number that operators tuned and find out the rest."""
     (desk.folder / "config.yaml").write_text(KFM)
     code, answer, err = desk.adopt(
-        "--config",
         str(desk.folder / "config.yaml"),
         "--cluster-name",
         "analytics",

@@ -121,11 +121,12 @@ def test_what_has_no_part_here_is_said(desk: Desk) -> None:
 
 def test_policy_that_is_not_acted_on_whole_is_said_with_its_place(desk: Desk) -> None:
     """It would be refused on the day of the move, or worse, not."""
-    text = POLICY.replace("kind:", "metricsCollector: {enabled: true}\nkind:")
+    text = POLICY.replace("kind:", "metricsCollector: {enabled: true}\nother: 1\nkind:")
     code, answer, _ = desk.adopt("--programs", write(desk, "policy.yaml", text))
     assert code == 0
-    (note,) = [n for n in answer["notes"] if n.startswith("descheduler-policy.yaml:")]
-    assert "2:1: key 'metricsCollector' is not acted on here" in note
+    notes = [n for n in answer["notes"] if n.startswith("descheduler-policy.yaml:")]
+    assert "2:1: key 'metricsCollector' is not acted on here" in notes[0]
+    assert "3:1: key 'other' is not acted on here" in notes[1]
     assert yaml.safe_load((desk.folder / "out/descheduler-policy.yaml").read_text())["profiles"]
 
 

@@ -169,7 +169,7 @@ def test_submodule_that_a_pattern_matches_is_said(tmp_path: Path) -> None:
     commit = git(repository, "rev-parse", "HEAD")
     git(repository, "update-index", "--add", "--cacheinfo", f"160000,{commit},clusters/b")
     git(repository, "commit", "-qm", "A submodule")
-    done = ci("roots", "--config", "clusters/*/sectors.yaml", "--output", "json", cwd=repository)
+    done = ci("roots", "clusters/*/sectors.yaml", "--output", "json", cwd=repository)
     assert [root["config"] for root in json.loads(done.stdout)["roots"]] == [
         "clusters/a/sectors.yaml"
     ]

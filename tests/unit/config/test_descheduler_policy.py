@@ -81,7 +81,7 @@ def test_pod_protections_say_the_same_as_the_older_arguments(tmp_path: Path) -> 
     [
         ("defaultDisabled: [DaemonSetPods]", "DaemonSet pods are never evicted"),
         ("extraEnabled: [PodsWithResourceClaims]", "ResourceClaims are not read"),
-        ("extraEnabled: [PodsWithLocalStorage]", "should be 'PodsWithPVC' or"),
+        ("extraEnabled: [PodsWithLocalStorage]", "must be 'PodsWithPVC' or"),
     ],
 )
 def test_protections_that_cannot_be_kept_are_refused(
@@ -152,6 +152,63 @@ def test_what_would_not_be_done_is_refused_at_its_place(
         load(tmp_path, policy)
     (problem,) = caught.value.problems
     assert message in problem.message
+
+
+def test_every_fault_of_a_policy_file_is_told(tmp_path: Path) -> None:
+    """Whoever moves a file here would run `validate` once for each of its faults."""
+    policy = """\
+apiVersion: descheduler/v1alpha2
+kind: DeschedulerPolicy
+foo: 1
+gracePeriodSeconds: soon
+profiles:
+- name: one
+  pluginConfig:
+  - name: DefaultEvictor
+    args: {nodeFit: false, bar: 2}
+  - name: PodLifeTime
+    args: {maxPodLifeTimeSeconds: -1, x: 2}
+  - name: Other
+  plugins:
+    deschedule: {enabled: [PodLifeTime, Shuffle]}
+- name: two
+  pluginConfig:
+  - name: LowNodeUtilization
+    args: {thresholds: {cpu: 200}, targetThresholds: {cpu: 50}}
+  plugins:
+    score: {enabled: []}
+    balance: {enabled: [LowNodeUtilization], disabled: [RemoveDuplicates]}
+- 3
+"""
+    with pytest.raises(ConfigError) as caught:
+        load(tmp_path, policy)
+    messages = [problem.message.split(":", 3) for problem in caught.value.problems]
+    assert [f"{line}:{column}" for _, line, column, _ in messages] == [
+        "3:1",
+        "4:1",
+        "9:12",
+        "9:28",
+        "11:12",
+        "11:39",
+        "12:5",
+        "14:41",
+        "18:25",
+        "20:5",
+        "21:5",
+        "22:3",
+    ]
+    assert {problem.line for problem in caught.value.problems} == {3}
+
+
+def test_unknown_argument_of_a_policy_file_is_named_with_the_nearest_one(tmp_path: Path) -> None:
+    """Pydantic's own words ("Extra inputs are not permitted") help nobody."""
+    with pytest.raises(ConfigError) as caught:
+        load(tmp_path, POLICY.replace("podRestartThreshold", "podRestartTreshold"))
+    (problem,) = caught.value.problems
+    assert problem.message == (
+        "policy.yaml:16:12: RemovePodsHavingTooManyRestarts.podRestartTreshold: unknown key"
+        " 'podRestartTreshold'; did you mean podRestartThreshold?"
+    )
 
 
 def test_profiles_keep_their_own_evictors(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from datetime import time
 import pytest
 
 from reconciler.config.catalogue import load_catalogue
-from reconciler.config.faults import RANGE
+from reconciler.config.faults import RANGE, TYPE
 from reconciler.config.planning.settings import DEFAULT_BUDGETS, planner_settings
 from reconciler.planner.settings import DISRUPTION_REASONS, DisruptionBudget, PlannerSettings
 from tests.unit.config.documents import config_of, found, with_fleets
@@ -67,3 +67,34 @@ def test_budget_out_of_bounds_is_a_range_fault(nodes: str) -> None:
         f"blast_radius: {{pods_per_controller: {nodes}, per: 1h}}\n",
     ):
         assert [code for code, _, _, _ in found(text)] == ["config/range"], text
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ("@daily", "0 0 * * *"),
+        ("@hourly", "0 * * * *"),
+        ("@weekly", "0 0 * * 0"),
+        ("@monthly", "0 0 1 * *"),
+        ("@annually", "0 0 1 1 *"),
+        ("@midnight", "0 0 * * *"),
+        ("0 9 ? * 1-5", "0 9 * * 1-5"),
+        ("0 9 * * 7", "0 9 * * 7"),
+        ("0 9 * * 5#2", "0 9 * * 5#2"),
+        ("0 9 L * *", "0 9 L * *"),
+    ],
+)
+def test_schedules_of_karpenters_budgets_are_taken(written: str, meant: str) -> None:
+    """The budget on Karpenter's own page (`@daily`) would be refused; crontab's days stay."""
+    text = f"disruption_budgets: [{{nodes: 0, schedule: '{written}', duration: 10m}}]\n"
+    (budget,) = settings_of(text).disruption_budgets
+    assert budget.schedule == meant
+
+
+@pytest.mark.parametrize("schedule", ["@reboot", "@every 5m", "0 9 * *", "0 0 9 * * *"])
+def test_what_is_no_schedule_is_a_fault(schedule: str) -> None:
+    """A budget that never holds would not be noticed."""
+    text = f"disruption_budgets: [{{nodes: 0, schedule: '{schedule}', duration: 10m}}]\n"
+    assert [(code, path) for code, path, _, _ in found(text + with_fleets("{size: small}"))] == [
+        (TYPE, "disruption_budgets[0].schedule")
+    ]

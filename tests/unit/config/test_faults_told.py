@@ -52,12 +52,27 @@ def test_all_faults_come_in_one_go_in_file_order() -> None:
         ),
         ("queue_url: x\n", "'queue_url'; it belongs into interruption"),
         ("descheduler: {policies: {RemoveDuplicate: {}}}\n", "did you mean RemoveDuplicates?"),
+        ("idle_threshold: 3m\n", "'idle_threshold'; it belongs into scale_in"),
+        ("sector: {}\n", "did you mean sectors?"),
+        ("sleep: 3\n", "did you mean sleep_interval?"),
+        ("min_capacity: 3\n", "it belongs into sectors.<name>.fleets[]"),
+        (with_fleets("{size: small, min: 1}"), "did you mean min_capacity?"),
+        (with_fleets("{size: small, kind: cpu}"), "'kind'; it belongs into sectors.primary"),
+        (with_fleets("{size: small, default_sector: a}"), "it belongs to the top level"),
+        ("disruption_budgets: [{nodes: 1, to: 3}]\n", "'to'; known here: days, duration, ends, "),
     ],
 )
 def test_unknown_key_message_names_the_nearest_known_key(text: str, nearest: str) -> None:
     """A typo would take a look into the documentation instead of a glance."""
     (problem,) = problems_of(text)
     assert nearest in problem.message
+
+
+@pytest.mark.parametrize("key", ["name", "subnet", "on_demand"])
+def test_unknown_key_without_a_likeness_gets_no_hint(key: str) -> None:
+    """`managed` for `name`, and `disruption_budgets` for `subnet`, lead away from the fault."""
+    (problem,) = problems_of(with_fleets(f"{{size: small, {key}: a}}"))
+    assert problem.message == f"unknown key '{key}'"
 
 
 def test_slack_hook_is_never_shown() -> None:

@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 import pytest
 from cronsim import CronSim
 
-from reconciler.model.cron import cron_job_schedule, cron_job_times
+from reconciler.model.cron import cron_job_schedule, cron_job_times, cron_schedule
 
 BEGIN = datetime(2026, 3, 1, tzinfo=UTC)
 """A Sunday."""
@@ -35,6 +35,11 @@ def days(schedule: str, count: int) -> list[int]:
 def test_schedule_is_due_when_a_cron_job_would_run(schedule: str, due: list[int]) -> None:
     """A simulation would start Jobs on other days than the cluster."""
     assert days(schedule, len(due)) == due
+
+
+def test_schedule_of_both_kinds_of_days_means_what_it_means_to_cron_jobs() -> None:
+    """A budget would hold on other days than the same line in Karpenter: there one is enough."""
+    assert cron_schedule("0 3 */2,31 * 1") == cron_job_schedule("0 3 */2,31 * 1")
 
 
 @pytest.mark.parametrize(

@@ -29,6 +29,7 @@ from reconciler.planner.fleets.instances.orphans import Orphans, find_orphans
 from reconciler.planner.fleets.instances.stuck import (
     Hidden,
     StuckInstance,
+    find_at_work,
     find_unjoined,
     names_taken_over,
 )
@@ -66,7 +67,10 @@ class FleetStatus:
     nodes: tuple[Node, ...]
     """Its nodes in the cluster, without leaving ones."""
     joined: int
-    """How many of its nodes have joined: not launching, not yet Ready, not in standby."""
+    """How many of its nodes have joined: not launching, not yet Ready, not in standby.
+
+    A member that has long been at work under the node of its predecessor is one of them.
+    """
     min: int
     """Its minimum, from config and group."""
     unavailable: str
@@ -216,13 +220,16 @@ def take_inventory(snapshot: Snapshot, settings: PlannerSettings) -> Inventory:
     orphans = find_orphans(snapshot, settings)
     stuck, hidden = find_unjoined(snapshot, settings, orphans.hidden)
     shown, aside = _regions_shown(cloud), names_set_aside(instance_of_node)
-    joined = {
-        key: sum(
-            not is_joining(node, instance_of_node.get(node.name), snapshot.at, settings)
-            for node in in_service(found, key, shown, instance_of_node, cloud)
+    at_work = find_at_work(snapshot, settings)
+    counted = {
+        key: at_work.get(key, frozenset()).union(
+            node.name
+            for node in in_service(nodes.get(key, ()), key, shown, instance_of_node, cloud)
+            if not is_joining(node, instance_of_node.get(node.name), snapshot.at, settings)
         )
-        for key, found in nodes.items()
+        for key in nodes.keys() | at_work.keys()
     }
+    joined = {key: len(names) for key, names in counted.items()}
     binding = judge_binding(snapshot, settings)
     # An observation that is more likely wrong than true says nothing about fleets either.
     doubtful = (

@@ -210,7 +210,8 @@ def lasting_blocker(
         passes = not context.ledger.keeps_for_long(candidate.moving, overdue=overdue)
         found = None if passes else found
     if found is not None:
-        return Blocker(found.code, found.detail + more)
+        # The limit on moved pods holds after the time too, which stands still meanwhile.
+        return Blocker(found.code, found.detail + (more if found.code == "budget" else ""))
     return _not_worth_moving(context.view, candidate)
 
 

@@ -268,7 +268,7 @@ class BudgetLedger:
                 addition to those that this plan disrupts.
         """
         return any(
-            asked > max(0, self._budgets[number].disruptions_allowed + over[number]) * rounds_max
+            asked > max(0, _allowed_now(self._budgets[number]) + over[number]) * rounds_max
             for number, asked in self._asked(pods).items()
         )
 
@@ -320,6 +320,11 @@ class BudgetLedger:
                 if not _is_exempt(pod, self._budgets[number]):
                     asked[number] = asked.get(number, 0) + 1
         return asked
+
+
+def _allowed_now(budget: PodDisruptionBudget) -> int:
+    """Return how many disruptions it allows; below 0 if so many healthy pods are missing."""
+    return budget.disruptions_allowed - max(0, budget.desired_healthy - budget.current_healthy)
 
 
 def _is_exempt(pod: Pod, budget: PodDisruptionBudget) -> bool:

@@ -24,7 +24,7 @@ from reconciler.planner.fleets.health import (
     saved_states_after,
     unavailable,
 )
-from reconciler.planner.fleets.instances.in_service import in_service, names_set_aside
+from reconciler.planner.fleets.instances.in_service import count_joined, names_set_aside
 from reconciler.planner.fleets.instances.orphans import Orphans, find_orphans
 from reconciler.planner.fleets.instances.stuck import (
     Hidden,
@@ -48,7 +48,6 @@ from reconciler.planner.nodes.duplicate_nodes import (
 )
 from reconciler.planner.nodes.ending import ending_nodes
 from reconciler.planner.nodes.interruptions import InterruptionNotice, find_noticed
-from reconciler.planner.nodes.starting import is_joining
 from reconciler.planner.safety_stop import is_suspicious
 from reconciler.planner.settings import FleetSettings, PlannerSettings
 
@@ -67,10 +66,8 @@ class FleetStatus:
     nodes: tuple[Node, ...]
     """Its nodes in the cluster, without leaving ones."""
     joined: int
-    """How many of its nodes have joined: not launching, not yet Ready, not in standby.
-
-    A member that has long been at work under the node of its predecessor is one of them.
-    """
+    """How many of its nodes have joined: not launching, not yet Ready, not in standby; and members
+    that have long been at work under the node of a predecessor."""
     min: int
     """Its minimum, from config and group."""
     unavailable: str
@@ -221,15 +218,7 @@ def take_inventory(snapshot: Snapshot, settings: PlannerSettings) -> Inventory:
     stuck, hidden = find_unjoined(snapshot, settings, orphans.hidden)
     shown, aside = _regions_shown(cloud), names_set_aside(instance_of_node)
     at_work = find_at_work(snapshot, settings)
-    counted = {
-        key: at_work.get(key, frozenset()).union(
-            node.name
-            for node in in_service(nodes.get(key, ()), key, shown, instance_of_node, cloud)
-            if not is_joining(node, instance_of_node.get(node.name), snapshot.at, settings)
-        )
-        for key in nodes.keys() | at_work.keys()
-    }
-    joined = {key: len(names) for key, names in counted.items()}
+    joined = count_joined(snapshot, settings, nodes, shown, instance_of_node, at_work)
     binding = judge_binding(snapshot, settings)
     # An observation that is more likely wrong than true says nothing about fleets either.
     doubtful = (

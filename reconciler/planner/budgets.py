@@ -254,17 +254,19 @@ class BudgetLedger:
                 )
         return None
 
-    def refuses_for_long(
-        self, pods: Iterable[Pod], rounds_max: int, coming_back: Iterable[Pod]
-    ) -> bool:
+    def covering(self, pods: Iterable[Pod]) -> Counter[int]:
+        """Count by the number of each budget how many of the pods it covers."""
+        return Counter(number for pod in pods for number in self.coverage.of(pod))
+
+    def refuses_for_long(self, pods: Iterable[Pod], rounds_max: int, over: Counter[int]) -> bool:
         """Return whether `refusal` remains once the pods disrupted now are healthy again.
 
         Args:
             pods: The pods.
             rounds_max: The rounds.
-            coming_back: Pods that use up budgets now, in addition to those that this plan disrupts.
+            over: By number of the budget, how many pods use it up now and will soon not do so, in
+                addition to those that this plan disrupts.
         """
-        over = Counter(number for pod in coming_back for number in self.coverage.of(pod))
         return any(
             asked > max(0, _surplus(self._budgets[number]) + over[number]) * rounds_max
             for number, asked in self._asked(pods).items()

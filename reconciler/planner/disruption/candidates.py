@@ -68,6 +68,8 @@ class Candidate:
     """Why it is to be replaced regardless of its use; None if it is a candidate by its use only."""
     ends_at: datetime | None = None
     """When it is ended regardless of its pods (`terminate_after`); None if never."""
+    kept_for_long: bool = False
+    """Whether a limit keeps it for more than minutes, such as a PodDisruptionBudget of 0."""
 
     @property
     def must_go(self) -> bool:
@@ -122,6 +124,8 @@ class Candidate:
         """Return the sort key: the longest unneeded node comes first, then the least used one.
 
         Nodes that are to be replaced come before all others, the one with the oldest reason first.
+        Those whose drain failed, or that a limit keeps for long, come last: what they would need
+        must not keep those that can go.
 
         The order is the same from cycle to cycle. Of equally used nodes the one with fewer moves
         comes first. (Fewer moves before less use was tried: over two days of docs/month.md it moved
@@ -129,7 +133,8 @@ class Candidate:
         """
         since = self.outdated.since if self.outdated is not None else self.since
         waited = self.outdated is None, since is None, since.timestamp() if since else 0.0
-        return (self.failures_rank, *waited, self.share, *moves_rank(self.moving), self.node.name)
+        last = max(self.failures_rank, self.kept_for_long)
+        return (last, *waited, self.share, *moves_rank(self.moving), self.node.name)
 
     def order_in_set(self) -> tuple[object, ...]:
         """Return the sort key by which nodes of a set are drained, as when the set was checked."""
@@ -157,6 +162,9 @@ def find_candidates(context: DisruptionContext) -> list[Candidate]:
         if candidate is None:
             stop_timer(builder, node)
         else:
+            if candidate.outdated is None:
+                in_time = may_go_in_time(context, candidate, when_others_moved=True)
+                candidate.kept_for_long = not in_time
             found.append(candidate)
             builder.mark(*attempts_dated_again(view, node))
     return sorted(found, key=Candidate.order)
@@ -202,7 +210,8 @@ def lasting_blocker(
         passes = not context.ledger.keeps_for_long(candidate.moving, overdue=overdue)
         found = None if passes else found
     if found is not None:
-        return Blocker(found.code, found.detail + more)
+        # The limit on moved pods holds after the time too, which stands still meanwhile.
+        return Blocker(found.code, found.detail + (more if found.code == "budget" else ""))
     return _not_worth_moving(context.view, candidate)
 
 

@@ -24,11 +24,12 @@ from reconciler.planner.fleets.health import (
     saved_states_after,
     unavailable,
 )
-from reconciler.planner.fleets.instances.in_service import in_service, names_set_aside
+from reconciler.planner.fleets.instances.in_service import count_joined, names_set_aside
 from reconciler.planner.fleets.instances.orphans import Orphans, find_orphans
 from reconciler.planner.fleets.instances.stuck import (
     Hidden,
     StuckInstance,
+    find_at_work,
     find_unjoined,
     names_taken_over,
 )
@@ -47,7 +48,6 @@ from reconciler.planner.nodes.duplicate_nodes import (
 )
 from reconciler.planner.nodes.ending import ending_nodes
 from reconciler.planner.nodes.interruptions import InterruptionNotice, find_noticed
-from reconciler.planner.nodes.starting import is_joining
 from reconciler.planner.safety_stop import is_suspicious
 from reconciler.planner.settings import FleetSettings, PlannerSettings
 
@@ -66,7 +66,8 @@ class FleetStatus:
     nodes: tuple[Node, ...]
     """Its nodes in the cluster, without leaving ones."""
     joined: int
-    """How many of its nodes have joined: not launching, not yet Ready, not in standby."""
+    """How many of its nodes have joined: not launching, not yet Ready, not in standby; and members
+    that have long been at work under the node of a predecessor."""
     min: int
     """Its minimum, from config and group."""
     unavailable: str
@@ -216,13 +217,8 @@ def take_inventory(snapshot: Snapshot, settings: PlannerSettings) -> Inventory:
     orphans = find_orphans(snapshot, settings)
     stuck, hidden = find_unjoined(snapshot, settings, orphans.hidden)
     shown, aside = _regions_shown(cloud), names_set_aside(instance_of_node)
-    joined = {
-        key: sum(
-            not is_joining(node, instance_of_node.get(node.name), snapshot.at, settings)
-            for node in in_service(found, key, shown, instance_of_node, cloud)
-        )
-        for key, found in nodes.items()
-    }
+    at_work = find_at_work(snapshot, settings)
+    joined = count_joined(snapshot, settings, nodes, shown, instance_of_node, at_work)
     binding = judge_binding(snapshot, settings)
     # An observation that is more likely wrong than true says nothing about fleets either.
     doubtful = (

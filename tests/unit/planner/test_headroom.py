@@ -15,6 +15,7 @@ from reconciler.model.actions import (
     begins_drain,
 )
 from reconciler.model.cluster import Pod, Taint
+from reconciler.model.ids import Region
 from reconciler.model.plan import Plan
 from reconciler.planner.planner import plan
 from reconciler.planner.settings import FleetSettings, Headroom
@@ -27,6 +28,7 @@ from tests.builders import (
     make_cloud_of,
     make_fleet,
     make_fleet_settings,
+    make_instance,
     make_node,
     make_pod,
     make_pods,
@@ -379,3 +381,20 @@ def test_expired_node_with_headroom_stays_while_no_capacity_is_to_be_had() -> No
     made = of_expired(target=1, cloud=make_cloud_of([old], live))
     assert (raises(made), begun(made), missing(made)) == ({}, [], [1])
     assert kept(made) == {"old": "replacement"}
+
+
+def test_expired_node_with_headroom_goes_from_a_region_in_which_none_is_bought() -> None:
+    """It stayed for good where the fleet is at its maximum at home: nothing ever came for it."""
+    away = Region("us-east-1")
+    fleet = make_fleet_settings(
+        cpu=4, expire_after_seconds=3600, max_capacity=2, regions=(HOME, away)
+    )
+    home = [make_node(f"home-{n}", fleet, created_at=ago(600)) for n in range(2)]
+    far = make_node("far", fleet, region=away, zone="us-east-1a", created_at=ago(7200))
+    lives = make_fleet(fleet, 2), make_fleet(fleet, 1, region=away)
+    instances = [*(make_instance(n, lives[0]) for n in home), make_instance(far, lives[1])]
+    pods = [on(node.name, cpu="3900m") for node in home]
+    settings = make_settings(fleet, headroom=(FOUR_CPU,), regions=(HOME, away))
+    cloud = make_cloud(*lives, instances=instances)
+    made = plan(make_snapshot(*home, far, *pods, cloud=cloud), settings)
+    assert (raises(made), missing(made), begun(made)) == ({}, [1], ["far"])

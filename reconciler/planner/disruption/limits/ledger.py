@@ -1,7 +1,7 @@
 """The eviction ledger: decides what may be disrupted, and counts what it has allowed."""
 
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from functools import cached_property
 
 from reconciler.model.cluster import Pod
@@ -89,8 +89,8 @@ class EvictionLedger:
         return self._pod_budgets.refuses_for_long(pods, DRAIN_ROUNDS_MAX, self._coming_back)
 
     @cached_property
-    def _coming_back(self) -> Sequence[Pod]:
-        """Return the pods that use up PodDisruptionBudgets now and will soon not do so.
+    def _coming_back(self) -> Counter[int]:
+        """Count by PodDisruptionBudget the pods that use it up now and will soon not do so.
 
         Those are pods leaving nodes that we drain, and young pods that are not healthy yet. Older
         unhealthy pods may stay as they are.
@@ -104,7 +104,7 @@ class EvictionLedger:
             young = pod.created_at is not None and view.at - pod.created_at < SETTLED_WITHIN
             if drained or (young and not pod.deleting):
                 found.append(pod)
-        return found
+        return self._pod_budgets.covering(found)
 
     def take_node(self, key: FleetKey, node: NodeName | None = None) -> None:
         """Count one more node of the fleet as disrupted by this plan; a chosen one only once."""

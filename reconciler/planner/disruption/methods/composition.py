@@ -54,11 +54,11 @@ def _busy_sectors(run: VoluntaryRun) -> set[str]:
     changing = {p.key for p in builder.planned_nodes.values()}
     changing |= {key for key in statuses if builder.new_nodes(key)}
     changing |= {r.key for r in builder.removals if r.key in statuses}
-    context = run.context
+    context, kept = run.context, {c.node.name for c in run.candidates if c.kept_for_long}
     moving = [*context.chosen_now, *context.unneeded, *context.timed_for_later]
     moving += (c.node.name for c in run.candidates if c.goes_back_to_spot)
     moving += (n for n in owners if is_draining(view.nodes[n]))
-    changing |= {owners[name] for name in moving if name in owners}
+    changing |= {owners[name] for name in moving if name in owners and name not in kept}
     changing |= {key for name, key in owners.items() if _is_new(view, name, key)}
     return busy | {statuses[key].settings.sector for key in changing}
 

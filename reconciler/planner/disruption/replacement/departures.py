@@ -133,17 +133,19 @@ class Departures:
         """
         if candidate.must_go or candidate.outdated is not None:
             return new
+        instead, spec = self._instead, self._context.view.offers[new.key].row
         self.simulator.undo(before)
-        coming = self._instead.onto(candidate)
-        spec = self._context.view.offers[new.key].row
+        others = instead.that_may_come_to(candidate)
         self._leave_for(candidate, self.grouped(candidate), spec, new.count)
-        if not coming:
-            return new
-        worth = self._instead.worth(self._instead.leaving(coming))
-        worth += self._instead.worth_of_new(candidate, new.key, new.count)
-        if self._instead.worth(coming) < worth:
+        without = instead.leaving(others)
+        if len(without) == len(others):
             return new
         self.simulator.undo(before)
+        coming = instead.leaving(others)
+        worth = instead.worth(without) + instead.worth_of_new(candidate, new.key, new.count)
+        if instead.worth(coming) < worth:
+            self._leave_for(candidate, self.grouped(candidate), spec, new.count)
+            return new
         names = ", ".join(each.node.name for each in coming)
         pods = f"the pods of {names} can come here"
         return Blocker("consolidation", f"{pods}, which saves as much and needs no new node")

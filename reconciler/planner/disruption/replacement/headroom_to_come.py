@@ -33,8 +33,9 @@ _ROOM_BY_LEAVING: Final = frozenset({"max-capacity", "max-cost"})
 def held_for_headroom(context: DisruptionContext, eligible: EligibleNodes) -> frozenset[NodeName]:
     """Return the empty nodes that stay until nodes for the headroom have joined.
 
-    If nothing can join before a node has left, because its fleet is at its maximum, the node does
-    not wait. Nodes in a batch of a rolling update wait for the batch's new nodes.
+    If nothing can join before a node has left, because its fleet is at its maximum, or nothing at
+    all in its region, the node does not wait for what is missing. Nodes in a batch of a rolling
+    update wait for the batch's new nodes.
 
     Args:
         context: The run; what is simulated is undone.
@@ -59,7 +60,12 @@ def held_for_headroom(context: DisruptionContext, eligible: EligibleNodes) -> fr
 
 
 def _goes_first(context: DisruptionContext, status: FleetStatus) -> bool:
-    """Return whether its fleet can have one more node only after one of its nodes has left."""
+    """Return whether its fleet can have one more node only after one of its nodes has left.
+
+    In a region that is not the sector's preferred one no headroom is bought: nothing comes there.
+    """
+    if status.tier:
+        return True
     why = no_successor(context, status)
     return why is not None and why.code in _ROOM_BY_LEAVING
 

@@ -8,6 +8,7 @@ replaced while other nodes could leave onto it and save as much.
 
 from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
+from typing import Final
 
 from reconciler.model.ids import FleetKey
 from reconciler.planner.disruption.blockers.move_cost import move_cost_nano_usd
@@ -18,6 +19,9 @@ from reconciler.planner.disruption.replacement.consolidator import Consolidator
 from reconciler.planner.disruption.simulator.drain_simulator import DrainSimulator
 from reconciler.planner.disruption.simulator.relocation import Relocation
 from reconciler.planner.placement.classes import Group
+
+COMING_MAX: Final = 10
+"""How many of them are taken out together, with and without the node: each takes a full check."""
 
 
 class RemovalsInstead:
@@ -48,16 +52,21 @@ class RemovalsInstead:
         self._grouped = grouped_of
         self._leave = leave
 
-    def onto(self, candidate: Candidate) -> list[Candidate]:
-        """Return the candidates that can leave one after the other while this one stays.
+    def that_may_come_to(self, candidate: Candidate) -> list[Candidate]:
+        """Return the candidates that can leave by themselves and whose pods this one could take.
 
-        Only those count of which a pod would come to it, and which only time or their turn keeps.
-        Nothing is changed.
+        Those are candidates of which a pod would come to it, or of which all pods fit there, and
+        which only time or their turn keeps. Nothing is changed.
         """
         row = self._context.view.row_of[candidate.node.name]
         able = (c for c in self._candidates if c is not candidate and self._may_leave(c))
-        coming = [c for c in islice(able, OTHERS_MAX) if self._comes_to(c, row)]
-        return self.leaving(coming)
+        moved = ((c, moves) for c in able if (moves := self._moved_alone(c)) is not None)
+        coming = (
+            c
+            for c, moves in islice(moved, OTHERS_MAX)
+            if row in moves.rows or self._fits_on(c, row)
+        )
+        return list(islice(coming, COMING_MAX))
 
     def leaving(self, candidates: Iterable[Candidate]) -> list[Candidate]:
         """Return those that can leave one after the other in the current state.
@@ -96,12 +105,23 @@ class RemovalsInstead:
             and may_go_in_time(context, other)
         )
 
-    def _comes_to(self, other: Candidate, row: int) -> bool:
-        """Return whether pods of the other node would come to the row; nothing is changed."""
+    def _moved_alone(self, other: Candidate) -> Relocation | None:
+        """Return where the pods of the other node would go by themselves; nothing is changed."""
         mark = self._simulator.mark()
         moves = self._consolidator.move(other, self._grouped(other))
         self._simulator.undo(mark)
-        return moves is not None and row in moves.rows
+        return moves
+
+    def _fits_on(self, other: Candidate, row: int) -> bool:
+        """Return whether all pods of the other node fit on the row; nothing is changed.
+
+        Each of several nodes by itself may go to the same better place, which has room for one of
+        them only: this row may be the place of the next.
+        """
+        mark = self._simulator.mark()
+        moves = self._simulator.move_onto(other.node, self._grouped(other), [row])
+        self._simulator.undo(mark)
+        return moves is not None
 
 
 def _cost(candidate: Candidate) -> int:

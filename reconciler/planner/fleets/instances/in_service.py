@@ -1,11 +1,13 @@
 """Which nodes of a fleet count in its target."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from reconciler.model.cluster import Node
 from reconciler.model.fleet import Instance
 from reconciler.model.ids import FleetKey, NodeName, Region
-from reconciler.model.snapshot import CloudState
+from reconciler.model.snapshot import CloudState, Snapshot
+from reconciler.planner.nodes.starting import is_joining
+from reconciler.planner.settings import PlannerSettings
 
 
 def in_service(
@@ -34,6 +36,35 @@ def in_service(
     if key.region in shown:
         there = (n for n in nodes if n.ready or n.instance_id is None or n.name in instances)
     return (n for n in there if n.name not in instances or instances[n.name].counts)
+
+
+def count_joined(
+    snapshot: Snapshot,
+    settings: PlannerSettings,
+    nodes: Mapping[FleetKey, Sequence[Node]],
+    shown: frozenset[Region],
+    instances: Mapping[NodeName, Instance],
+    at_work: Mapping[FleetKey, frozenset[NodeName]],
+) -> dict[FleetKey, int]:
+    """Return how many nodes of each fleet are in service and have joined.
+
+    Args:
+        snapshot: What was observed.
+        settings: The sector config, resolved.
+        nodes: The nodes of each fleet.
+        shown: Regions where EC2 shows instances.
+        instances: Instances by node.
+        at_work: Nodes under which members have long been at work, whatever instance they name.
+    """
+    found = {
+        key: at_work.get(key, frozenset()).union(
+            node.name
+            for node in in_service(nodes.get(key, ()), key, shown, instances, snapshot.cloud)
+            if not is_joining(node, instances.get(node.name), snapshot.at, settings)
+        )
+        for key in nodes.keys() | at_work.keys()
+    }
+    return {key: len(names) for key, names in found.items()}
 
 
 def _answered(region: Region, cloud: CloudState | None, shown: frozenset[Region]) -> bool:

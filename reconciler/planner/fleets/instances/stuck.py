@@ -1,6 +1,6 @@
 """Instances that never became nodes, and what three of them in a row say about their fleet."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
@@ -143,25 +143,43 @@ def find_overdue(
         settings: The sector config, resolved.
         at: The time by which ages count; None for the earliest of the known clocks.
     """
-    now = earliest_now(snapshot) if at is None else at
-    cloud = snapshot.cloud
+    found = [each for each, node in _due(snapshot, settings, at) if node is None]
+    return tuple(sorted(found, key=lambda s: (s.since, s.instance.id)))
+
+
+def find_at_work(
+    snapshot: Snapshot, settings: PlannerSettings
+) -> Mapping[FleetKey, frozenset[NodeName]]:
+    """Return by fleet the Ready nodes under which members have most likely been at work for long.
+
+    These members are past `instance_init_time`, and will never have a node of their own: each runs
+    under that of its predecessor (`names_taken_over`). Empty where `find_overdue` is.
+    """
+    found: dict[FleetKey, set[NodeName]] = {}
+    for each, node in _due(snapshot, settings, None):
+        if node is not None and node.instance_id not in {None, each.instance.id}:
+            found.setdefault(each.key, set()).add(node.name)
+    return {key: frozenset(names) for key, names in found.items()}
+
+
+def _due(
+    snapshot: Snapshot, settings: PlannerSettings, at: datetime | None
+) -> Iterator[tuple[StuckInstance, Node | None]]:
+    """Yield the members that should be nodes by now, and the node of each; None if it has none."""
+    now, cloud = earliest_now(snapshot) if at is None else at, snapshot.cloud
     if cloud is None or not cloud.instances_known:
-        return ()
+        return
     nodes = NodesByInstance(snapshot.cluster.nodes, cloud.instances)
     if not nodes.certain:
-        return ()
+        return
     keys = fleet_keys_by_instance(cloud, settings)
     wait = timedelta(seconds=settings.instance_init_seconds)
-    found = [
-        StuckInstance(key=keys[instance.id], instance=instance, since=instance.launched_at + wait)
-        for instance in cloud.instances
-        if instance.id in keys
-        and instance.counts
-        and instance.launched_at is not None
-        and instance.launched_at + wait <= now
-        and nodes.of(instance) is None
-    ]
-    return tuple(sorted(found, key=lambda s: (s.since, s.instance.id)))
+    for each in cloud.instances:
+        if each.id in keys and each.counts and each.launched_at is not None:
+            since = each.launched_at + wait
+            if since <= now:
+                due = StuckInstance(key=keys[each.id], instance=each, since=since)
+                yield due, nodes.of(each)
 
 
 def find_hole(snapshot: Snapshot) -> Pod | None:

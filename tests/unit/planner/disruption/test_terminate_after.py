@@ -17,12 +17,12 @@ from reconciler.model.actions import (
     TerminateInstance,
     UntaintNode,
 )
-from reconciler.model.cluster import Node, Pod, PodDisruptionBudget, Taint
+from reconciler.model.cluster import Node, Owner, Pod, PodDisruptionBudget, Taint
 from reconciler.model.frozen import FrozenMap
 from reconciler.model.ids import FleetId
 from reconciler.model.plan import Plan
 from reconciler.model.text import rfc3339
-from reconciler.planner.settings import DisruptionBudget, FleetSettings
+from reconciler.planner.settings import BlastRadius, DisruptionBudget, FleetSettings
 from tests.builders import (
     NOW,
     ago,
@@ -143,6 +143,16 @@ def test_time_stands_still_while_only_a_limit_keeps_the_node() -> None:
     assert clock(made) == [rfc3339(ago(HOUR / 2))]
     (detail,) = [k.detail for k in made.kept if k.node == "a"]
     assert "it is ended anyway in 1h30m (terminate_after)" in detail
+
+
+def test_no_end_is_told_of_a_node_that_the_blast_radius_keeps() -> None:
+    """Its time stands still, and the limit holds after it: it was "ended in 1h" for ever."""
+    settings = make_settings(FLEET, blast_radius=BlastRadius(pods=1, percent=False))
+    owner = Owner(kind="StatefulSet", name="web", uid="")
+    web = [on("a", f"web-{n}", owner=owner) for n in range(2)]
+    made = planned(settings, blocked(HOUR), make_node("b", FLEET), *web, on("b"))
+    (stays,) = [k for k in made.kept if k.node == "a"]
+    assert (stays.code, "terminate_after" in stays.detail) == ("blast-radius", False)
 
 
 def test_no_time_begins_for_a_limit() -> None:

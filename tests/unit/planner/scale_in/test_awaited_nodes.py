@@ -37,6 +37,15 @@ def test_idle_node_waits_while_moved_pods_use_a_budget_up(age: int, goes: list[s
     assert kept(made)["l"] == "budget"
 
 
+def test_idle_node_waits_for_no_budget_that_allows_nothing_when_young_pods_are_healthy() -> None:
+    """With maxUnavailable 0 it waited for as long as a pod of that budget was young."""
+    never = replace(budget(0), current_healthy=1, desired_healthy=2)
+    young = on("full", "young", "100m", labels=WEB, ready=False, created_at=ago(60))
+    nodes = unneeded("l", LARGE), unneeded("s", SMALL), make_node("full", SMALL)
+    pods = on("l", cpu="3", labels=WEB, ready=True), young, on("full", cpu="3500m", owner="Job")
+    assert told(planned(*nodes, *pods, small=2, budgets=(never,)), TaintNode) == ["s"]
+
+
 @pytest.mark.parametrize(
     ("limit", "goes"),
     [

@@ -39,6 +39,28 @@ def test_node_is_replaced_when_that_saves_more_than_what_could_leave_onto_it() -
     assert told(made, TaintNode) == []
 
 
+SIX = make_fleet_settings("six", cpu=6, memory="24Gi", price="0.12")
+
+
+@pytest.mark.parametrize("timed", [True, False])
+@pytest.mark.parametrize("pairs", [2, 3])
+def test_none_of_several_large_nodes_is_replaced_where_each_can_take_a_small_one(
+    pairs: int, *, timed: bool
+) -> None:
+    """Each small one alone would go to the same large one, so that the others were replaced."""
+    large, made = eight("0.20"), unneeded if timed else make_node
+    nodes, pods = [], []
+    for n in range(pairs):
+        nodes += [made(f"l{n}", large), made(f"s{n}", SMALL)]
+        pods += [on(f"l{n}", cpu="4200m"), *(on(f"s{n}", f"s{n}-{k}", "1250m") for k in range(3))]
+    fleets = SMALL, SIX, large
+    plan = planned(*nodes, *pods, small=pairs, fleets=fleets)
+    assert raised(plan) == []
+    assert told(plan, TaintNode) == (["s0"] if timed else [])
+    started = {name for name, _, value in annotations_set(plan) if value is not None}
+    assert timed or started == {f"s{n}" for n in range(pairs)}
+
+
 @pytest.mark.parametrize("timers", [(), (300, 300), (3600, 300)])
 def test_timer_runs_for_the_node_that_needs_no_new_one(timers: tuple[float, ...]) -> None:
     """The other one's would begin, and be stopped, with every plan; or a node be bought for it."""

@@ -5,7 +5,13 @@ from typing import Any
 
 import pytest
 
-from reconciler.model.actions import DeleteNode, TaintNode, TerminateInstance, UntaintNode
+from reconciler.model.actions import (
+    DeleteNode,
+    SetCapacity,
+    TaintNode,
+    TerminateInstance,
+    UntaintNode,
+)
 from reconciler.model.cluster import Node, Pod
 from reconciler.model.fleet import Instance
 from reconciler.model.frozen import FrozenMap
@@ -119,25 +125,38 @@ def test_every_name_of_a_terminated_instance_goes() -> None:
 
 
 def of_machine_under_old_node(
-    *,
+    *more: Pod,
     ready: bool = True,
     old_listed: bool = True,
     name: str = "again.internal",
     draining: bool = False,
     empty: bool = False,
+    seconds: float = 2400,
+    asked: bool = False,
 ) -> Plan:
-    """The plan where a new instance has the private name of a Node that names a terminated one."""
+    """The plan where a new instance has the private name of a Node that names a terminated one.
+
+    Args:
+        more: Further pods.
+        ready: Whether the Node is Ready.
+        old_listed: Whether EC2 still shows the terminated instance.
+        name: The new instance's private name.
+        draining: Whether the Node carries our taint.
+        empty: Whether no pod is on it.
+        seconds: How long ago the new instance was launched.
+        asked: Whether EC2 was just asked for instances.
+    """
     live = make_fleet(FLEET, 2)
     left = make_node("again", FLEET, ready=ready, ready_changed_at=ago(120), draining=draining)
     other = make_node("other", FLEET)
     old = replace(make_instance(left, live), state="terminated")
     new = replace(
-        make_instance(left, live), id=InstanceId("i-new"), launched_at=ago(2400),
+        make_instance(left, live), id=InstanceId("i-new"), launched_at=ago(seconds),
         private_dns_name=name,
     )  # fmt: skip
     known = [make_instance(other, live), new, *([old] if old_listed else [])]
-    cloud = make_cloud(live, instances=known)
-    pods = () if empty else (full("again"),)
+    cloud = make_cloud(live, instances=known, instances_asked=asked)
+    pods = more if empty else (full("again"), *more)
     return plan(make_snapshot(left, other, *pods, cloud=cloud), make_settings(FLEET))
 
 
@@ -147,6 +166,26 @@ def test_machine_that_is_ready_under_the_node_of_its_predecessor_keeps_node_and_
     assert (told(made, DeleteNode), told(made, TerminateInstance)) == ([], [])
     assert kept(made)["again"] == "unreadable"
     assert told(of_machine_under_old_node(old_listed=False), TerminateInstance) == []
+
+
+@pytest.mark.parametrize("old_listed", [True, False])
+@pytest.mark.parametrize(
+    ("asked", "seconds", "bought"), [(True, 7200, 1), (False, 7200, 1), (True, 60, 0)]
+)
+def test_machine_that_has_long_been_ready_under_another_node_is_not_waited_for(
+    *, old_listed: bool, asked: bool, seconds: float, bought: int
+) -> None:
+    """Pods waited for it for ever: it counted as launching, and never has a node of its own."""
+    made = of_machine_under_old_node(
+        full("other"),
+        make_pod("waiting", cpu="3"),
+        old_listed=old_listed,
+        asked=asked,
+        seconds=seconds,
+    )
+    raised = [a.to_capacity - a.from_capacity for a in made.actions if isinstance(a, SetCapacity)]
+    assert sum(raised) == bought
+    assert [f.joined for f in made.fleets] == [1 + bought]
 
 
 def test_node_of_a_terminated_instance_goes_when_a_drain_has_closed_and_emptied_it() -> None:

@@ -25,11 +25,8 @@ from reconciler.model.text import cut
 T = TypeVar("T")
 
 DETAIL_MAX: Final = 500
-"""The maximum length of a reason's detail.
-
-It contains names from pods, which may be a megabyte, and is kept, logged and sent once per pod and
-fleet.
-"""
+"""The maximum length of a reason's detail: names from pods, of which it consists, may have a
+megabyte, and it is kept, logged and sent once per pod and fleet."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -324,8 +324,8 @@ CASES = [
     Case(
         code="raise-limit",
         detail="targets may rise by 0 nodes for pods and headroom in one plan "
-        "(raise_limits.nodes_per_cycle); the next plan continues",
-        change="wait for the next plan, or raise raise_limits.nodes_per_cycle to 1",
+        "(raise_limits.nodes_per_cycle); a node at 0.1 USD per hour is beyond that in every plan",
+        change="raise raise_limits.nodes_per_cycle to 1",
         objects=[pod("p")],
         config=ONE + "raise_limits: {nodes_per_cycle: 0}\n",
         better=ONE + "raise_limits: {nodes_per_cycle: 1}\n",

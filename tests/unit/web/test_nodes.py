@@ -1,6 +1,7 @@
 """Nodes on the page: what it says of each agrees with `explain node`."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -80,5 +81,7 @@ def test_label_of_a_node_counts_only_where_no_fleet_of_ours_has_it(node: Node, l
     seen = make_snapshot(node, cloud=cloud)
     ours = plan(make_snapshot(make_node("a", FLEET)), make_settings(FLEET)).fleet_of_node
     with Scene() as scene:
+        going = frozenset({"batch"})
+        scene.board.config_loaded(replace(scene.board.view.config, allow_destroy=going))
         scene.cycle(nodes=seen.cluster.nodes, cloud=cloud, fleets=(fleet(),), fleet_of_node=ours)
         assert json.loads(scene.ask("/api/status")[2])["verdict"]["level"] == level

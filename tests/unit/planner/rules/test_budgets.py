@@ -171,4 +171,4 @@ def test_budget_refuses_for_long_what_it_refuses_with_all_pods_healthy(
     """A cheap node waited for pods that maxUnavailable 0 never lets go, while one was young."""
     ledger = BudgetLedger([budget(allowed, current_healthy=healthy, desired_healthy=desired)])
     young = [web(f"young{n}", ready=False) for n in range(coming)]
-    assert ledger.refuses_for_long([web("a")], 1, young) is refused
+    assert ledger.refuses_for_long([web("a")], 1, ledger.covering(young)) is refused

@@ -381,7 +381,10 @@ def _minimum(
     """Return the larger of the config's minimum, which one region keeps, and the group's own.
 
     EC2 ends nothing below a group's own minimum, and accepts no desired capacity above its MaxSize.
+    A fleet whose target counts units is held at no minimum: it is asked for nothing.
     """
+    if live is not None and live.counts_units:
+        return 0
     keeps = key.region == fleet.minimum_region(settings.home_region)
     least = fleet.min_capacity if keeps else 0
     if live is None:

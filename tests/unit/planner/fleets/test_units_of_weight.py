@@ -62,3 +62,21 @@ def test_limit_of_money_counts_what_runs(weight: int) -> None:
     made = planned(pod, weight=weight, usd_per_hour_max=0.8)
     raised = [(a.fleet, a.to_capacity) for a in made.actions if isinstance(a, SetCapacity)]
     assert raised == [(OTHER.name, 1)]
+
+
+def test_it_is_held_at_no_minimum() -> None:
+    """It is asked for nothing: its minimum would be unmet for ever, and MinSize counts units."""
+    three = make_fleet_settings(price="0.25", spot=False, min_capacity=3)
+    live = make_fleet(
+        three,
+        4,
+        counts_units=True,
+        launches_halted=UNITS,
+        removals_halted=UNITS,
+        min_size=8,
+        max_size=16,
+    )
+    node = make_node("n0", three)
+    made = plan(make_snapshot(node, cloud=make_cloud_of((node,), live)), make_settings(three))
+    assert [(each.joined, each.min) for each in made.fleets] == [(1, 0)]
+    assert made.actions == ()

@@ -6,7 +6,7 @@ it, and the result for a workload is kept for minutes, unless its reasons or the
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
@@ -115,11 +115,7 @@ class Explainer:
                 remedy = self._remedies.get(_key(each))
                 if at is not None and remedy is not None and remedy.config == view.config:
                     known[each.workload] = (remedy.change, at - remedy.plan_at)
-            missing = [
-                each
-                for each in wanted
-                if each.workload not in known or known[each.workload][1] > SEARCHED_AGAIN_AFTER
-            ][:WORKLOADS_AT_ONCE]
+            missing = _to_search(wanted, {each: age for each, (_, age) in known.items()})
             if missing and self._worker is None and self._may_look():
                 self._worker = threading.Thread(
                     target=self._look, args=(missing,), name="remedies", daemon=True
@@ -178,6 +174,16 @@ class Explainer:
                 nodes=asked.nodes,
                 fleets=asked.fleets,
             )
+
+
+def _to_search(wanted: Sequence[Pending], ages: Mapping[Workload, timedelta]) -> list[Pending]:
+    """Return those to search for next: first those without a remedy, then those with the oldest."""
+
+    def age(pending: Pending) -> timedelta:
+        return ages.get(pending.workload, timedelta.max)
+
+    oldest_first = sorted(wanted, key=age, reverse=True)
+    return [each for each in oldest_first if age(each) > SEARCHED_AGAIN_AFTER][:WORKLOADS_AT_ONCE]
 
 
 def _key(pending: Pending) -> _Key:

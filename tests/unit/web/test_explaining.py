@@ -17,13 +17,20 @@ import pytest
 
 from reconciler.cli.main import run
 from reconciler.config.loader import program_named
+from reconciler.loops.workloads import pending_by_workload
 from reconciler.model.errors import InputError, Unavailable, UsageError
 from reconciler.model.snapshot import ClusterState, Snapshot
 from reconciler.planner.planner import plan
 from reconciler.planner.settings import PlannerSettings
 from reconciler.web import explaining, server
 from reconciler.web.client import ask_explanations
-from reconciler.web.explaining import QUESTIONS_MAX, SHOWN_FOR
+from reconciler.web.explaining import (
+    QUESTIONS_MAX,
+    SEARCHED_AGAIN_AFTER,
+    SHOWN_FOR,
+    WORKLOADS_AT_ONCE,
+    Explainer,
+)
 from reconciler.web.metrics import Metrics
 from reconciler.web.routes import Routes
 from reconciler.web.server import WebServer
@@ -242,6 +249,23 @@ def test_page_shows_no_remedy_of_another_config_or_of_long_ago(*, config_is_new:
     assert b"not tested" in routes.answer("/").body
     routes.explainer.wait(30)
     assert b"not tested" not in routes.answer("/").body
+
+
+def test_remedies_never_searched_for_come_before_those_to_be_searched_again() -> None:
+    """With many workloads the last ones would never get one."""
+    count = WORKLOADS_AT_ONCE + 5
+    pods = tuple(make_pod(f"w-{number:02}", cpu=3, sector="primary") for number in range(count))
+    snapshot = Snapshot(at=NOW, cluster=ClusterState(pods=pods))
+    made = plan(snapshot, SETTINGS)
+    board = Scene().board
+    explainer = Explainer(board, lambda: SETTINGS)
+    pending = pending_by_workload(snapshot, made)
+    for at in (NOW, NOW + SEARCHED_AGAIN_AFTER + timedelta(seconds=1)):
+        board.plan_made(replace(snapshot, at=at), made)
+        explainer.remedies(pending)
+        explainer.wait(30)
+    assert len(explainer.remedies(pending)) == count
+    explainer.wait(30)
 
 
 def test_program_without_a_plan_says_so() -> None:

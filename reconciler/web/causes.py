@@ -4,7 +4,8 @@ There is one rule per kind of problem; `verdict.py` decides which is shown first
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import Final
 
 from reconciler.loops.describe import describe
@@ -30,6 +31,8 @@ from reconciler.web.waiting_causes import WAITING_RULES
 
 STARTING_SECONDS: Final = 120.0
 """How long the first cycle may take; afterwards its absence is a failure."""
+ALIKE_MAX: Final = 3
+"""A right that is missing is denied for each instance, and would hide all other causes."""
 POLICY_REMEDY: Final = "compare the role's policy with the one of terraform/reconciler"
 CREDENTIALS_REMEDY: Final = "check this machine's clock and the source of its credentials"
 NOT_OF_THE_POLICY: Final = (
@@ -155,10 +158,21 @@ def _election(seen: Seen) -> Iterator[Cause]:
 
 
 def _failed_actions(seen: Seen) -> Iterator[Cause]:
-    yield from causes_of_calls(past for past in seen.view.failing if past.fails_each_time)
-    for past in seen.view.failing:
-        if not past.fails_each_time:
-            yield cause_of_failure(past)
+    failing = seen.view.failing
+    yield from causes_of_calls(past for past in failing if past.fails_each_time)
+    yield from _few_alike(cause_of_failure(past) for past in failing if not past.fails_each_time)
+
+
+def _few_alike(causes: Iterable[Cause]) -> Iterator[Cause]:
+    """Yield the first causes of each headline; the last of them says how many more there are."""
+    by_headline: dict[str, list[Cause]] = {}
+    for cause in causes:
+        by_headline.setdefault(cause.headline, []).append(cause)
+    for alike in by_headline.values():
+        *shown, last = alike[:ALIKE_MAX]
+        yield from shown
+        more = len(alike) - ALIKE_MAX
+        yield replace(last, detail=f"{last.detail} (and {more} more)") if more > 0 else last
 
 
 def cause_of_failure(past: PastAction) -> Cause:

@@ -10,6 +10,7 @@ import pytest
 from reconciler.model.actions import EvictPod, TerminateInstance
 from reconciler.model.ids import FleetId, InstanceId, NodeName, PodKey
 from reconciler.model.outcome import Outcome, OutcomeKind
+from reconciler.model.plan import Held
 from tests.builders import HOME
 from tests.unit.web.scene import Scene, raised
 
@@ -128,6 +129,21 @@ def test_ends_of_many_instances_that_are_throttled_are_one_cause() -> None:
         (cause,) = causes(scene)
     assert cause["headline"] == "terminate-instance is throttled"
     assert cause["detail"].endswith("; each of 4 tries in 2m30s (and 149 more)")
+
+
+def test_denials_of_many_calls_do_not_hide_other_causes() -> None:
+    """Only the first causes are shown, and a denied right is denied for each instance."""
+    denied = [
+        replace(ended(number), kind="failed", error="Forbidden", detail="no right")
+        for number in range(30)
+    ]
+    with Scene() as scene:
+        scene.cycle(*denied, held=(Held(node=NodeName("n-1"), code="safety-stop"),))
+        *denials, held = causes(scene)
+    assert held["kind"] == "nodes-held"
+    assert {cause["headline"] for cause in denials} == {"EC2 denies TerminateInstances"}
+    assert denials[-1]["detail"].endswith(" failed: no right (and 27 more)")
+    assert len(denials) == 3
 
 
 @pytest.mark.parametrize(

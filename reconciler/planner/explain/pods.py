@@ -11,7 +11,7 @@ from reconciler.model.quantity import format_amount
 from reconciler.model.selectors import NodeSelector, NodeSelectorTerm, Requirement
 from reconciler.model.text import counted_noun, cut
 from reconciler.planner.builder import PlanBuilder
-from reconciler.planner.demand import SECTOR, SectorFinder, wanted_values
+from reconciler.planner.demand import FLEET, SECTOR, SectorFinder, wanted_values
 from reconciler.planner.explain.answers import Changes, FleetAnswer, PodExplanation
 from reconciler.planner.explain.limits import limits_lifted
 from reconciler.planner.explain.repair import Repair, spec_changed
@@ -79,7 +79,7 @@ def question(view: ClusterView, pod: Pod) -> Question:
     tries = []
     for status in fleets:
         row = view.offers[status.key].row
-        moved, change = _renamed(pod, status, known=bool(known))
+        moved, change = (pod, ()) if known else _renamed(pod, status)
         found = repairs(moved, view.table.volumes_of, row, status.key.name)
         tries.append(
             tuple(
@@ -108,17 +108,21 @@ def _distances(named: Sequence[str], sectors: Iterable[str]) -> dict[str, int]:
     return {sector: rank for rank, sector in enumerate(ordered)}
 
 
-def _renamed(pod: Pod, status: FleetStatus, *, known: bool) -> tuple[Pod, tuple[str, ...]]:
-    """Return a pod of an unknown sector as if it named this fleet's sector."""
+def _renamed(pod: Pod, status: FleetStatus) -> tuple[Pod, tuple[str, ...]]:
+    """Return a pod of an unknown sector as if it named this fleet's sector, or the fleet."""
     sector = status.settings.sector
-    if known:
-        return pod, ()
     if SECTOR in pod.spec.node_selector:
         selector = FrozenMap({**pod.spec.node_selector, SECTOR: sector})
         wrong = cut(pod.spec.node_selector[SECTOR], DETAIL_MAX)
         change = f"name sector {sector} instead of {wrong} in the pod's nodeSelector"
         return spec_changed(pod, node_selector=selector), (change,)
     wrong = cut(", ".join(wanted_values(pod.spec, SECTOR)), DETAIL_MAX)
+    if not wrong and FLEET in pod.spec.node_selector:
+        # Without this label it would be of the default sector, or be left alone.
+        selector = FrozenMap({**pod.spec.node_selector, FLEET: status.key.name})
+        wrong = cut(pod.spec.node_selector[FLEET], DETAIL_MAX)
+        change = f"name fleet {status.key.name} instead of {wrong} in the pod's nodeSelector"
+        return spec_changed(pod, node_selector=selector), (change,)
     if not wrong or pod.spec.node_affinity is None:
         return pod, ()
     terms = tuple(_in_sector(term, sector) for term in pod.spec.node_affinity.terms)

@@ -207,6 +207,16 @@ def test_unknown_sector_is_answered_with_the_sectors_there_are() -> None:
     assert found.change == ("name sector primary instead of primry in the pod's nodeSelector",)
 
 
+def test_unknown_fleet_is_answered_with_one_that_there_is() -> None:
+    """A pod without the label is left alone, or gets nodes of the default sector."""
+    fleets = make_fleet_settings(sector="web"), make_fleet_settings("small")
+    settings = make_settings(*fleets, default_sector=None)
+    found = explained(make_snapshot(make_pod(node_selector={"fleet": "primary-huge"})), settings)
+    assert found.change == (
+        "name fleet primary-small instead of primary-huge in the pod's nodeSelector",
+    )
+
+
 def test_every_fleet_answers_with_its_own_code() -> None:
     """Why not the other fleet is the second question that everyone asks."""
     fleets = [

@@ -12,7 +12,8 @@ from reconciler.gitops.adoption.template import (
     without_a_variable,
 )
 from reconciler.gitops.adoption.user_data import FirstBoot
-from reconciler.model.fleet_description import FleetDescription
+from reconciler.gitops.untyped import mappings
+from reconciler.model.fleet_description import FleetDescription, LaunchTemplateDescription
 from reconciler.telemetry.scrubbing import scrub
 
 _SECRET: Final = re.compile(
@@ -39,13 +40,7 @@ def _hindrances(fleet: FleetDescription, cluster: str) -> Iterator[str]:
     if template is None:
         yield "its launch template is not known"
         return
-    for what, tags in (("it", fleet.tags), ("its launch template", template.tags)):
-        there = cluster if tags is None else tags.get("cluster", cluster)
-        if there != cluster:
-            yield (
-                f"{what} has the tag cluster={there}, so that ci plan refuses its import"
-                f" as another cluster's (cluster/foreign); set that tag to {cluster}, or remove it"
-            )
+    yield from _other_clusters(fleet, template, cluster)
     unknown = {
         "launch template sets": without_a_variable(template),
         "overrides set": fleet.other_override_keys,
@@ -72,6 +67,25 @@ def _hindrances(fleet: FleetDescription, cluster: str) -> Iterator[str]:
         yield "its user data is not text, so it cannot stand in a config; new nodes would not join"
     elif holds_secret(user_data):
         yield "its user data holds what looks like a secret, which must not stand in a config"
+
+
+def _other_clusters(
+    fleet: FleetDescription, template: LaunchTemplateDescription, cluster: str
+) -> Iterator[str]:
+    for what, tags in (("it", fleet.tags), ("its launch template", template.tags)):
+        there = cluster if tags is None else tags.get("cluster", cluster)
+        if there != cluster:
+            yield (
+                f"{what} has the tag cluster={there}, so that ci plan refuses its import"
+                f" as another cluster's (cluster/foreign); set that tag to {cluster}, or remove it"
+            )
+    specified = mappings(template.data.get("TagSpecifications"))
+    given = {tags_as_mapping(each.get("Tags")).get("cluster", cluster) for each in specified}
+    for there in sorted(given - {cluster}):
+        yield (
+            f"its launch template gives its nodes or their volumes the tag cluster={there}, another"
+            f" cluster's; set that tag to {cluster}, or remove it, in a new version"
+        )
 
 
 def holds_secret(user_data: str) -> bool:

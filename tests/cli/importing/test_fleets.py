@@ -209,3 +209,20 @@ def test_config_without_a_default_sector_is_said_to_leave_pods_alone(desk: Desk)
     _, answer, _ = desk.adopt("--cluster-name", "analytics", *answers)
     (note,) = (note for note in answer["notes"] if "default_sector" in note)
     assert note == "pods that name no sector are left alone: state default_sector"
+
+
+@pytest.mark.parametrize("kind", ["instance", "volume"])
+def test_template_that_names_another_cluster_leaves_its_fleet_out_of_terraform(
+    desk: Desk, kind: str
+) -> None:
+    """No config may state such tags, but the capacity loop sizes the fleet all the same."""
+    described = template()
+    data = described["LaunchTemplateVersions"][0]["LaunchTemplateData"]
+    tags = [{"Key": "cluster", "Value": "other"}]
+    data["TagSpecifications"] = [{"ResourceType": kind, "Tags": tags}]
+    answers = desk.answers({"Fleets": [fleet("fleet-1", "small")]}, described, SUBNETS)
+    code, answer, _ = desk.adopt("--cluster-name", "analytics", *answers)
+    assert (code, answer.get("left_out")) == (0, {})
+    (entry,) = load_config(desk.folder / "out/sectors.yaml").sectors["primary"].fleets
+    assert not entry.managed
+    assert "cluster=other" in " ".join(answer["notes"])

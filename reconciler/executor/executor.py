@@ -31,7 +31,7 @@ EVICTING_SECONDS = 10.0
 others: with a webhook that does not answer each eviction takes as long as its timeout."""
 
 
-def _no_demand_waits() -> bool:
+def _never() -> bool:
     return False
 
 
@@ -47,7 +47,7 @@ class Executor(Protocol):
         self,
         actions: Iterable[AnyAction],
         report: Report,
-        demand_waits: Callable[[], bool] = _no_demand_waits,
+        demand_waits: Callable[[], bool] = _never,
     ) -> tuple[Outcome, ...]:
         """Execute the actions in order; `report` is called for each, in the caller's thread.
 
@@ -131,7 +131,7 @@ class LiveExecutor:
         self,
         ports: Ports,
         monotonic_seconds: Callable[[], float],
-        stopping: Callable[[], bool] = _no_demand_waits,
+        stopping: Callable[[], bool] = _never,
         pace: Pace | None = None,
         runner: Runner[list[Outcome]] = in_turn,
     ) -> None:
@@ -149,7 +149,7 @@ class LiveExecutor:
         self,
         actions: Iterable[AnyAction],
         report: Report,
-        demand_waits: Callable[[], bool] = _no_demand_waits,
+        demand_waits: Callable[[], bool] = _never,
     ) -> tuple[Outcome, ...]:
         """Execute the actions stage by stage; after a failure the subject of the action is skipped.
 
@@ -173,9 +173,7 @@ class LiveExecutor:
                     group,
                     dict(failed),
                     targets,
-                    demand_waits
-                    if stage is Stage.NOTE and number >= NOTES_MIN
-                    else _no_demand_waits,
+                    demand_waits if stage is Stage.NOTE and number >= NOTES_MIN else _never,
                 )
                 for number, group in enumerate(groups)
             ]
@@ -201,7 +199,7 @@ class LiveExecutor:
         if self._monotonic_seconds() >= until and demand_waits():
             why = "new pods wait for the next plan, which evicts it"
             return [Outcome(action=each, kind="refused", detail=why) for each in actions]
-        return self._group(actions, failed, targets, _no_demand_waits)
+        return self._group(actions, failed, targets, _never)
 
     def _group(
         self,
@@ -278,7 +276,7 @@ class DryRunExecutor:
         self,
         actions: Iterable[AnyAction],
         report: Report,
-        demand_waits: Callable[[], bool] = _no_demand_waits,  # noqa: ARG002 - nothing takes time here
+        demand_waits: Callable[[], bool] = _never,  # noqa: ARG002 - nothing takes time here
     ) -> tuple[Outcome, ...]:
         """Report each action as planned; change nothing."""
         outcomes = tuple(Outcome(action=action, kind="dry-run") for action in actions)

@@ -45,8 +45,8 @@ class CostLimit:
 
     @property
     def left(self) -> int:
-        """Return what may still be spent; negative if the limit is exceeded already."""
-        return self.nano_usd_per_hour - self.spent
+        """Return what may still be spent; 0, which free nodes cost, also beyond the limit."""
+        return max(0, self.nano_usd_per_hour - self.spent)
 
 
 def cost_limits(builder: PlanBuilder, *sectors: str) -> list[CostLimit]:

@@ -105,7 +105,7 @@ def preferred_less(builder: PlanBuilder, bought: FleetStatus) -> str:
 def purchase_budget(builder: PlanBuilder, *sectors: str) -> Budget:
     """Return what may still be bought, by the cost limits of cluster and sectors, and per plan."""
     raised = raise_limits(builder)
-    money = [max(0, limit.left) for limit in cost_limits(builder, *sectors)]
+    money = [limit.left for limit in cost_limits(builder, *sectors)]
     money += [limit.left for limit in raised if limit.money]
     nodes = [limit.left for limit in raised if not limit.money]
     return Budget(nano_usd_per_hour=min(money, default=None), nodes=min(nodes, default=None))

@@ -79,7 +79,7 @@ def _idle(context: DisruptionContext, node: Node, status: FleetStatus) -> timede
         return None
     instance = view.inventory.instance_of_node.get(node.name)
     if is_joining(node, instance, view.at, view.settings):
-        builder.block(node, "not-ready", "it is still starting, and pending pods have places on it")
+        builder.block(node, "not-ready", "it is still starting, and not idle before it takes pods")
         return None
     noted = idle_for(view, node)
     if noted is None:

@@ -14,6 +14,7 @@ from tests.builders import (
     HOSTNAME,
     ZONE,
     make_cloud,
+    make_cloud_of,
     make_fleet,
     make_fleet_settings,
     make_node,
@@ -136,6 +137,16 @@ def test_free_nodes_are_bought_at_a_limit_of_money() -> None:
     made = plan(make_snapshot(*pods), make_settings(SMALL, paid, usd_per_hour_max=Decimal("0.10")))
     assert raises(made)["primary-small", "us-west-2"] == 4
     assert made.unplaceable == ()
+
+
+@pytest.mark.parametrize("limit", ["0.10", "0.05"])
+def test_free_node_replaces_a_paid_one_at_a_limit_of_money_and_beyond(limit: str) -> None:
+    """A cluster beyond its limit would never come below it."""
+    node = make_node("n", PAID)
+    cloud = make_cloud_of([node], make_fleet(PAID, 1), make_fleet(SMALL, 0))
+    settings = make_settings(SMALL, PAID, consolidation=True, usd_per_hour_max=Decimal(limit))
+    made = plan(make_snapshot(node, on("n", cpu="3"), cloud=cloud), settings)
+    assert kept(made) == {"n": "unneeded-time"}
 
 
 @pytest.mark.parametrize("fleets", [(SMALL,), (SMALL, LARGE), (SMALL, PAID)])

@@ -8,7 +8,7 @@ from reconciler.planner.disruption.simulator.relocation import waits_for_its_end
 from reconciler.planner.fleets.inventory import FleetStatus
 from reconciler.planner.rules import Judge, Ruling, Verdict
 
-IN_USE = Blocker("in-use", "pods of draining nodes move here")
+IN_USE = Blocker("in-use", "pods of nodes that are to be removed will run here")
 NEEDED_BACK = Blocker("demand", "demand with its over-subscription would need it back")
 
 

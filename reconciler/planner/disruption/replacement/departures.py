@@ -59,12 +59,16 @@ class Departures:
             self._groups[name] = grouped(self._context.view, candidate.placed)
         return self._groups[name]
 
-    def leave(self, candidate: Candidate, more: Sequence[int] = ()) -> Relocation | Blocker | None:
+    def leave(
+        self, candidate: Candidate, more: Sequence[int] = (), *, compared: bool = True
+    ) -> Relocation | Blocker | None:
         """Move the candidate's pods to nodes that stay or to cheaper idle ones.
 
         Args:
             candidate: The node that leaves.
             more: Further rows that may take its pods, after all others.
+            compared: Whether it stays if more expensive nodes would then need one like it. That
+                takes most of the time.
 
         Returns:
             Where its pods go; or why it stays although they fit; or None if they do not fit. The
@@ -72,7 +76,7 @@ class Departures:
         """
         groups = self.grouped(candidate)
         move = partial(self.consolidator.move, candidate, groups, more)
-        return self._checked(candidate, move)
+        return self._checked(candidate, move, decided=not compared)
 
     def leave_with_set(self, candidate: Candidate, new: Sequence[int]) -> Relocation | None:
         """Like `leave`, for a node of a replacement set, with the new nodes of that set.
@@ -137,6 +141,8 @@ class Departures:
         self.simulator.undo(before)
         others = instead.that_may_come_to(candidate)
         self._leave_for(candidate, self.grouped(candidate), spec, new.count)
+        if instead.all_have_places(others):
+            return new
         without = instead.leaving(others)
         if len(without) == len(others):
             return new
@@ -241,8 +247,7 @@ class Departures:
         Args:
             candidate: The node that leaves.
             move: Makes the moves.
-            decided: Whether it leaves with a set, which was compared with more expensive nodes
-                already.
+            decided: Whether it is not compared with more expensive nodes: a set has been already.
         """
         mark, receiving = self.simulator.mark(), frozenset(self.simulator.receiving)
         moves = move()

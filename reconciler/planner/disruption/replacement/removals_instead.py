@@ -8,7 +8,7 @@ replaced while other nodes could leave onto it and save as much.
 
 from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
-from typing import Final
+from typing import Final, Protocol
 
 from reconciler.model.ids import FleetKey
 from reconciler.planner.disruption.blockers.move_cost import move_cost_nano_usd
@@ -24,6 +24,12 @@ COMING_MAX: Final = 10
 """How many of them are taken out together, with and without the node: each takes a full check."""
 
 
+class _Leave(Protocol):
+    def __call__(self, candidate: Candidate, *, compared: bool = True) -> object:
+        """Take a candidate out; return a `Relocation` if it could leave. See `Departures.leave`."""
+        ...
+
+
 class RemovalsInstead:
     """Finds the removals that the replacement of a node would make impossible.
 
@@ -33,7 +39,7 @@ class RemovalsInstead:
         consolidator: What may take the pods of a node.
         candidates: All that are examined.
         grouped_of: Returns the pods of a candidate, by class.
-        leave: Takes a candidate out; returns a `Relocation` if it could leave.
+        leave: Takes a candidate out.
     """
 
     def __init__(
@@ -43,7 +49,7 @@ class RemovalsInstead:
         consolidator: Consolidator,
         candidates: Sequence[Candidate],
         grouped_of: Callable[[Candidate], list[Group]],
-        leave: Callable[[Candidate], object],
+        leave: _Leave,
     ) -> None:
         self._context = context
         self._simulator = simulator
@@ -73,10 +79,20 @@ class RemovalsInstead:
 
         Nothing is changed.
         """
+        return self._leaving(candidates, compared=True)
+
+    def all_have_places(self, candidates: Sequence[Candidate]) -> bool:
+        """Return whether the pods of all find places, one candidate after the other.
+
+        Where they do, `leaving` need not be asked, which takes much longer. Nothing is changed.
+        """
+        return len(self._leaving(candidates, compared=False)) == len(candidates)
+
+    def _leaving(self, candidates: Iterable[Candidate], *, compared: bool) -> list[Candidate]:
         mark, found = self._simulator.mark(), []
         for each in candidates:
             alone = self._simulator.staying_alone(each.node)
-            if alone and isinstance(self._leave(each), Relocation):
+            if alone and isinstance(self._leave(each, compared=compared), Relocation):
                 found.append(each)
         self._simulator.undo(mark)
         return found

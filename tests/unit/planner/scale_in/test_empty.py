@@ -375,6 +375,8 @@ def test_node_that_still_starts_is_not_idle() -> None:
     assert told(made, TaintNode) == []
     assert [(p.fleet, p.launching) for p in made.placements] == [(FLEET.name, 0)]
     assert kept(made)["n"] == "not-ready"
+    (detail,) = (each.detail for each in planned(FLEET, node).kept)
+    assert "pending pods" not in detail, "no pod waits"
 
 
 def test_waiting_node_names_the_grace_period_and_counts_to_its_end() -> None:

@@ -1,10 +1,17 @@
 """A node is not replaced while others could leave onto it and save as much (docs/scale-in.md)."""
 
+from dataclasses import replace
+from typing import Any
+
 import pytest
 
 from reconciler.model.actions import TaintNode
 from reconciler.model.plan import Plan
-from reconciler.planner.settings import FleetSettings
+from reconciler.planner.disruption.candidates import Candidate
+from reconciler.planner.disruption.replacement import departures
+from reconciler.planner.disruption.replacement.conflict import ReplacementConflict
+from reconciler.planner.disruption.turns import EXAMINED_MAX
+from reconciler.planner.settings import DisruptionBudget, FleetSettings, ScaleInSettings
 from tests.builders import make_fleet_settings, make_node
 from tests.unit.planner.scale_in.consolidation import SMALL, planned, raised
 from tests.unit.planner.scale_in.scene import annotations_set, kept, moves, on, told, unneeded
@@ -59,6 +66,29 @@ def test_none_of_several_large_nodes_is_replaced_where_each_can_take_a_small_one
     assert told(plan, TaintNode) == (["s0"] if timed else [])
     started = {name for name, _, value in annotations_set(plan) if value is not None}
     assert timed or started == {f"s{n}" for n in range(pairs)}
+
+
+def test_nodes_that_have_places_elsewhere_too_are_not_compared_with_more_expensive_ones(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """That takes most of the time of a plan, and each of the large nodes would ask it of ten."""
+    asked: list[str] = []
+
+    class Counted(ReplacementConflict):
+        def conflicting_candidate(self, candidate: Candidate, *given: Any) -> Candidate | None:
+            asked.append(candidate.node.name)
+            return super().conflicting_candidate(candidate, *given)
+
+    monkeypatch.setattr(departures, "ReplacementConflict", Counted)
+    many = ScaleInSettings(non_empty_at_once_max=EXAMINED_MAX)
+    small, six, large = (replace(f, scale_in=many) for f in (SMALL, SIX, eight("0.20")))
+    nodes, pods = [], []
+    for n in range(40):
+        nodes += [unneeded(f"l{n}", large), unneeded(f"s{n}", small)]
+        pods += [on(f"l{n}", cpu="4200m"), *(on(f"s{n}", f"s{n}-{k}", "1250m") for k in range(3))]
+    budgets = (DisruptionBudget(nodes=100, percent=True),)
+    planned(*nodes, *pods, small=40, fleets=(small, six, large), disruption_budgets=budgets)
+    assert 0 < len(asked) <= 2 * EXAMINED_MAX
 
 
 @pytest.mark.parametrize("timers", [(), (300, 300), (3600, 300)])

@@ -42,7 +42,7 @@ def start_child(argv: Sequence[str]) -> subprocess.Popen[bytes]:
 
 
 def stop_child(child: subprocess.Popen[bytes]) -> None:
-    """SIGTERM, then SIGKILL after a while; returns when the process is gone."""
+    """Send SIGTERM, then SIGKILL after a while; return when the process has ended."""
     if child.poll() is None:
         child.terminate()
         try:

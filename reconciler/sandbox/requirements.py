@@ -8,7 +8,7 @@ PACKAGES = ("moto", "werkzeug", "cryptography")
 
 
 def check_packages(packages: tuple[str, ...] = PACKAGES) -> None:
-    """Complain before anything is started.
+    """Check that the packages are installed, before anything is started.
 
     Raises:
         ToolError: One is not installed.

@@ -106,20 +106,20 @@ class Sandbox:
 
     @property
     def cluster_url(self) -> str:
-        """Address of the API server."""
+        """Return the address of the API server."""
         return self._running().url
 
     @property
     def control(self) -> ControlClient:
-        """Faults and facts of the emulated AWS."""
+        """Return a client of the emulated AWS's control API."""
         return self._aws.control
 
     @property
     def kube_control(self) -> KubeControlClient:
-        """Faults and facts of the simulated cluster.
+        """Return a client of the simulated cluster's control API.
 
         Raises:
-            UsageError: The control plane is a real one, which has no such thing.
+            UsageError: The control plane is a real one, which has no control API.
         """
         if self.settings.programs is not None:
             what = "a real control plane takes no faults, and counts no calls"
@@ -127,14 +127,14 @@ class Sandbox:
         return KubeControlClient(self.kubeconfig)
 
     def put_faults(self, script: FaultScript) -> None:
-        """Put the faults of a script in force, beside those that are already."""
+        """Put the faults of a script in force, in addition to those in force already."""
         self.control.put_faults(script.aws, script.seed)
         if script.kubernetes.requests:
             self.kube_control.put_faults(script.kubernetes, script.seed)
 
     @property
     def kubeconfig(self) -> Path:
-        """Return a kubeconfig that lives as long as the sandbox."""
+        """Return the path of a kubeconfig that exists as long as the sandbox runs."""
         return self._running().kubeconfig
 
     def _running(self) -> "ClusterProcess | ControlPlaneCluster":
@@ -153,7 +153,7 @@ class Sandbox:
         return ControlPlaneCluster(settings.programs, settings.cluster)
 
     def environment(self) -> dict[str, str]:
-        """What programs inside the sandbox need; the keys are no secrets, they open nothing."""
+        """Return the environment variables for programs in the sandbox; none is a secret."""
         return {
             "AWS_ENDPOINT_URL": self.aws_url,
             "AWS_ACCESS_KEY_ID": "sandbox",
@@ -165,7 +165,7 @@ class Sandbox:
         }
 
     def interruption_queue(self) -> str:
-        """The URL of a queue that EventBridge fills with what EC2 announces; made when asked."""
+        """Create a queue to which EventBridge sends EC2's announcements; return its URL."""
         return make_interruption_queue(self.aws_url, self.settings.region)
 
     def start(self) -> Self:

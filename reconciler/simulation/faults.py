@@ -33,7 +33,7 @@ class Faults:
         """How many instances were given notice."""
 
     def refuse_pools(self, pools: Iterable[Pool], code: str, *, spot_only: bool = False) -> End:
-        """Let EC2 have no capacity in these pools."""
+        """Refuse launches in these pools until the returned function is called."""
         keys = [(pool, spot_only) for pool in sorted(pools)]
         for key in keys:
             self._codes.setdefault(key, []).append(code)
@@ -51,7 +51,7 @@ class Faults:
         self._world.refuse_pool(*pool, codes[-1] if codes else None, spot_only=spot_only)
 
     def refuse_launches(self, fleet: FleetId, code: str) -> End:
-        """EC2 has no capacity for a fleet."""
+        """Refuse launches for a fleet until the returned function is called."""
         codes = self._codes.setdefault(fleet, [])
         codes.append(code)
         self._world.refuse_launches(fleet, code)

@@ -26,7 +26,7 @@ WAIT_COUNTED_SECONDS = 3600.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Moment:
-    """A bad moment, as the program saw it."""
+    """The cluster at a time when many pods waited, as the program observed it."""
 
     seconds: float
     """Since the beginning."""

@@ -209,7 +209,7 @@ class Simulation:
                 self.world.clock.call_later(begin, partial(self._shortage, pool, end - begin))
 
     def _shortage(self, pool: Pool, seconds: float) -> None:
-        """Let a pool have no spot instances for this long."""
+        """Refuse spot launches in a pool for this long."""
         code = "InsufficientInstanceCapacity"
         self.world.clock.call_later(seconds, self.faults.refuse_pools([pool], code, spot_only=True))
 

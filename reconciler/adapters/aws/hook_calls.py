@@ -32,7 +32,7 @@ _COMPLETIONS_AT_ONCE: Final = 4
 
 
 class HookCalls:
-    """Heartbeats and completions, each in a few threads of their own.
+    """Sends heartbeats and completions of lifecycle hooks, each in a few threads of their own.
 
     Args:
         clients: Creates the clients; their fence applies to every call.
@@ -47,7 +47,7 @@ class HookCalls:
 
     @property
     def room(self) -> int:
-        """Return how many more heartbeats may be asked for now."""
+        """Return how many more heartbeats may be queued now."""
         with self._lock:
             return WAITING_MAX - self._waiting
 
@@ -57,7 +57,7 @@ class HookCalls:
         def send() -> None:
             try:
                 if still_wanted():
-                    with suppress(PortError):  # the hook's timeout runs on; the next beat follows
+                    with suppress(PortError):  # the hook's timeout continues; another beat follows
                         record_heartbeat(self._clients, hook)
             finally:
                 with self._lock:
@@ -68,7 +68,10 @@ class HookCalls:
         self._heartbeats.submit(send)
 
     def complete(self, hook: HeldByHook, ended: Callable[[PortError | None], object]) -> None:
-        """Let the hook's instance end; `ended` is told the error, or None, in another thread."""
+        """Complete the action, so that the instance ends, in another thread.
+
+        `ended` is called there with the error, or with None when it was completed.
+        """
 
         def send() -> None:
             error: PortError | None = None

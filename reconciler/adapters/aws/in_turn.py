@@ -19,10 +19,10 @@ Ask = Callable[[str], list[Answer]]
 
 
 class InTurn:
-    """What AWS answered about objects for which there is no call about several, per region.
+    """Keeps AWS's answers about objects for which each call answers for one only, per region.
 
-    Objects that were not asked for in the last observation are all read. Of the others those are
-    read whose answers are oldest, within the limit; for the rest the last answer counts.
+    Objects that the last observation did not have are all read. Of the others those with the
+    oldest answers are read, within the limit; for the rest the last answer is used.
     """
 
     def __init__(self) -> None:
@@ -39,10 +39,10 @@ class InTurn:
         return self._unanswered.get(region, frozenset())
 
     def read(self, region: Region, names: Iterable[str], ask: Ask) -> Mapping[str, list[Answer]]:
-        """Return what is known of these objects; of one that AWS does not tell about nothing is.
+        """Return the answers about these objects, without those for which AWS has none.
 
-        After the first that AWS does not answer, or throttles, no more are read: each would take
-        as long.
+        After the first call that AWS does not answer, or throttles, no more are made: each would
+        take as long.
 
         Args:
             region: The region.

@@ -26,10 +26,13 @@ Reservations = list[dict[str, Any]]
 
 
 class Asking(Protocol):
-    """The two questions about instances."""
+    """Requests instances from EC2, all of them or only the newer ones."""
 
     def all_instances(self, between_pages: Callable[[], object] = ...) -> Reservations:
-        """Return what may be ours; `between_pages` is called before each further page."""
+        """Return all instances that may be ours.
+
+        `between_pages` is called before each page after the first.
+        """
         ...
 
     def newer_instances(
@@ -50,12 +53,12 @@ class _Known:
 
 
 class KnownInstances:
-    """Saves a cycle the long answer about instances that have not changed.
+    """Keeps a region's instances, so that a cycle requests only those that may have changed.
 
     A thousand instances are a megabyte of XML, a second of waiting and half a second of CPU, too
     much for every new pod. DescribeFleets is called each time, and counts an instance from its
     launch to its end: while its answer is the same for every fleet, and no instance is launching or
-    ending, the last answer stays valid. Otherwise only three groups are requested: instances whose
+    ending, the last answer is used. Otherwise only three groups are requested: instances whose
     state is changing, those whose end was just requested or announced, and those that changed
     fleets have launched since. The result is used when it matches the fleets' counts. A full answer
     is fetched in the background once the last one is 30 s old, and waited for when it is 60 s old.

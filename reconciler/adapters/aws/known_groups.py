@@ -45,7 +45,7 @@ class Known:
 
 
 class Asking(Protocol):
-    """The two questions about groups."""
+    """Requests groups from Auto Scaling, all of them or some by name."""
 
     def all(self) -> Known:
         """Return all our groups."""
@@ -57,12 +57,13 @@ class Asking(Protocol):
 
 
 class KnownGroups:
-    """Saves a cycle the long answer about groups that do not change.
+    """Keeps a region's groups, so that a cycle requests only those that may have changed.
 
     While a group is short of instances, has launching or ending ones, or was changed by us or had a
     notice in the last minute, it is read in every cycle, by its name. All groups are read once a
     minute, in the background, and waited for when the last answer is two minutes old. A plan's
-    changes are compared with the live group first, so an old answer costs only a cycle.
+    changes are compared with the live group first, so an old answer only
+    delays a change by a cycle.
 
     Args:
         monotonic: A clock that never jumps.

@@ -58,7 +58,7 @@ class _Failure:
 
 
 class KnownTemplates:
-    """What EC2 answered about launch templates, per region; thread-safe.
+    """Keeps EC2's answers about launch templates, per region; thread-safe.
 
     Args:
         now: The wall clock.
@@ -77,7 +77,7 @@ class KnownTemplates:
     def read(
         self, region: Region, templates: Iterable[Template], ask: Ask, fresh_seconds: float = 0.0
     ) -> list[Answer]:
-        """Return the templates as EC2 last told them, and why it does not tell others.
+        """Return the last answers about the templates, and why there is none about others.
 
         Args:
             region: The region.

@@ -233,7 +233,7 @@ class SqsNotices:
             return not self._stopped and len(self._held) < HELD_MAX
 
     def _receive(self, url: str, wait_seconds: int) -> int:
-        """Receive and announce up to ten messages; return how many came.
+        """Receive and announce up to ten messages; return how many were received.
 
         Raises:
             PortError: The queue did not answer, or refused.

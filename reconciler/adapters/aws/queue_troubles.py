@@ -1,4 +1,4 @@
-"""Which calls for the interruption queue fail now."""
+"""Keeps track of the calls for the interruption queue that fail now."""
 
 import threading
 import time
@@ -25,7 +25,7 @@ class _Failure:
 
 
 class QueueTroubles:
-    """Tells when a call begins to fail, and when all of them work again; thread-safe.
+    """Reports when a call begins to fail, and when all of them work again; thread-safe.
 
     Args:
         told: Called with the error of a call that works no more, or fails with another kind of

@@ -251,7 +251,7 @@ def _looks_troubled(fleet: dict[str, Any]) -> bool:
 
 
 def _templates_by_word(fleets: Iterable[dict[str, Any]]) -> Iterator[Template]:
-    """Templates whose version is a word; a deleted fleet launches nothing more from its own."""
+    """Return the templates whose version is a word, without those of deleted fleets."""
     for fleet in fleets:
         if _is_deleted(fleet):
             continue

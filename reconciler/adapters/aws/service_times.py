@@ -1,7 +1,7 @@
-"""Knows since when members of groups whose warm pool keeps instances running are in service.
+"""Finds since when members of groups with a warm pool of running instances are in service.
 
-Their launch time in EC2 is when they came into the pool, hours before. Only scaling activities tell
-when they left it, and Auto Scaling throttles such questions just when much is going on.
+Their launch time in EC2 is the time when they entered the pool, possibly hours before. Only scaling
+activities state when they left it, and Auto Scaling throttles calls for these when it is busy.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -21,18 +21,18 @@ Ask = Callable[[str, Collection[str]], Iterable[tuple[str, Activity]]]
 
 
 class ServiceTimes:
-    """The activity that took each such member into service, per region, as long as it is a member.
+    """Keeps the activity that took each such member into service, while it is a member.
 
-    A member counts as in service since the first observation that shows it, until Auto Scaling has
-    told its activity. So it never seems to be older than it is, whatever is not answered. What was
-    told once is not asked again. When a group's activities do not go back as far, or may not be
-    read, it stays with the first observation.
+    Until Auto Scaling has returned its activity, a member counts as in service since the first
+    observation that shows it. So it never seems older than it is, even if calls fail. An activity
+    that was returned is not requested again. If a group's activities do not go back far enough, or
+    may not be read, the first observation counts.
     """
 
     def __init__(self) -> None:
         self._known: dict[Region, dict[str, Activity]] = {}
         self._untold: dict[Region, set[str]] = {}
-        """Members of which Auto Scaling has not been heard yet."""
+        """Members whose activity Auto Scaling has not returned yet."""
 
     def answer(
         self,

@@ -25,11 +25,11 @@ Ask = Callable[[Sequence[str]], Sequence[Fleet]]
 class _Answer:
     at: float
     fleet: Fleet | None
-    """None: EC2 does not know it."""
+    """None: it does not exist in EC2."""
 
 
 class UnlistedFleets:
-    """What EC2 answered about fleets by their ids, per region.
+    """Keeps EC2's answers about fleets by their ids, per region.
 
     Args:
         monotonic: A clock that never jumps.
@@ -40,9 +40,9 @@ class UnlistedFleets:
         self._known: dict[Region, Mapping[str, _Answer]] = {}
 
     def read(self, region: Region, ids: Iterable[str], ask: Ask) -> list[Fleet]:
-        """Return those of the fleets that EC2 knows.
+        """Return those of the fleets that exist in EC2.
 
-        While EC2 does not answer, older answers count.
+        While EC2 does not answer, older answers are used.
 
         Args:
             region: The region.
@@ -50,7 +50,7 @@ class UnlistedFleets:
             ask: Reads fleets by their ids; raises PortErrors.
 
         Raises:
-            PortError: EC2 does not answer, and nothing is known of one of them.
+            PortError: EC2 does not answer, and there is no older answer about one of them.
         """
         wanted, now = sorted(ids), self._monotonic()
         known = {each: self._known.get(region, {}).get(each) for each in wanted}
@@ -72,7 +72,7 @@ def _is_old(answer: _Answer | None, now: float) -> bool:
 
 
 def _asked(ids: Sequence[str], ask: Ask) -> list[Fleet]:
-    """Return those of the fleets that EC2 knows: all at once, or one by one when it refuses."""
+    """Return those of the fleets that exist: in one call, or one by one if EC2 refuses it."""
     try:
         return list(ask(ids))
     except (NotFound, Refused):

@@ -21,7 +21,7 @@ Key = tuple[str, str, str, str, str, str]
 
 @dataclass(slots=True, kw_only=True)
 class Told:
-    """One Event, and how often it happened."""
+    """An Event, how often it occurred, and whether it was written."""
 
     event: ObjectEvent
     first_at: datetime

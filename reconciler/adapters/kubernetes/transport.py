@@ -90,7 +90,7 @@ class Stream:
             self._response.shutdown()
 
     def close(self) -> None:
-        """Drop the connection: an unread answer cannot be followed by another."""
+        """Close the connection: it cannot be used again while an answer is unread."""
         with suppress(*FAILURES, ValueError):
             self._response.close()
 
@@ -183,7 +183,7 @@ class Transport:
         return Reply(where, response.status, data, response.headers)
 
     def hurry(self) -> None:
-        """Skip all pauses that the server asks for from now on: the program is to end."""
+        """Skip all pauses that the server requests from now on, because the program ends."""
         self._hurry.set()
 
     def expect(

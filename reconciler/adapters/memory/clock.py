@@ -1,4 +1,4 @@
-"""A clock that moves only when told to, with calls that are due at given times."""
+"""A clock that is advanced by its owner, and that runs calls scheduled for given times."""
 
 import heapq
 from collections.abc import Callable

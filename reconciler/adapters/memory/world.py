@@ -123,7 +123,7 @@ class MemoryWorld:
         *,
         spot_only: bool = False,
     ) -> None:
-        """Let EC2 have no capacity for a type in a zone, for any fleet; None: again some.
+        """Refuse launches of a type in a zone, for every fleet, with a code; None ends this.
 
         Args:
             region: Of the pool.

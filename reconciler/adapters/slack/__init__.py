@@ -30,7 +30,7 @@ class _NoRedirects(HTTPRedirectHandler):
 
     @override
     def redirect_request(self, *_arguments: object) -> None:
-        """Follow none."""
+        """Return None, so that urllib reports the redirect as an error."""
 
 
 class SlackNotifier:
@@ -53,7 +53,7 @@ class SlackNotifier:
         self._thread.start()
 
     def notify(self, text: str) -> None:
-        """Post a message soon; when twenty wait, the newest is lost."""
+        """Queue a message to be posted; it is dropped when twenty are waiting already."""
         self._idle.clear()
         try:
             self._queue.put_nowait(text)

@@ -97,7 +97,7 @@ class LaunchTemplates:
         return self.instance_types.get((self.id_of(specification), self.version_of(specification)))
 
     def is_spot(self, specification: TemplateSpecificationWire) -> bool:
-        """Return whether the version itself asks for spot instances, as far as it is known."""
+        """Return whether the version itself requests spot instances; False if it is not known."""
         return (self.id_of(specification), self.version_of(specification)) in self.spot
 
     def read(self, answer: Mapping[str, Any], ignored: list[Ignored]) -> None:
@@ -125,11 +125,12 @@ class LaunchTemplates:
             self._read_version(version)
 
     def forget_outdated(self, instances: Iterable[Instance], ignored: list[Ignored]) -> None:
-        """Forget what the words mean of templates that have a newer version than EC2 has told.
+        """Remove the latest and default versions of templates for which EC2's answer is outdated.
 
-        An instance shows it that was launched from a higher one than the latest, after that was
-        told: the answer is some minutes old where EC2 does not answer, and the default version may
-        have moved as well. A higher one of before says nothing: versions may be deleted.
+        The answer is outdated if an instance that was launched after it has a higher version than
+        its latest one: an answer is some minutes old while EC2 does not answer, and the default
+        version may have changed as well. An instance that was launched before the answer proves
+        nothing, because versions may be deleted.
         """
         for instance in instances:
             template_id = instance.tags.get(TEMPLATE_ID_TAG, "")

@@ -13,7 +13,7 @@ EVERY_POD = replace(EVERY_POD_OF_ITS_NAMESPACE, namespace_selector=LabelSelector
 
 
 def without_rules(spec: PodSpec) -> PodSpec:
-    """Return the spec without any rule; anti-affinity means every pod. What it asks for stays."""
+    """Return the spec with its requests but without rules; any anti-affinity matches every pod."""
     return replace(
         spec,
         node_selector=NO_LABELS,

@@ -39,7 +39,7 @@ class LabelDecoder:
     """Decodes labels; use one decoder as long as equal ones are to be one object."""
 
     def __init__(self, entries_max: int, usual_bytes: int) -> None:
-        """`entries_max` usual entries are kept, whose JSON has `usual_bytes` at most."""
+        """Keep at most `entries_max` entries whose JSON has `usual_bytes` at most."""
         self._known: InternTable[bytes, PodLabels] = InternTable(entries_max)
         self._usual_bytes = usual_bytes
 

@@ -24,12 +24,12 @@ class SystemClock:
         return datetime.now(tz=UTC)  # noqa: TID251 - this is the Clock the rule asks for
 
     def seconds_until(self, moment: datetime) -> float | None:
-        """Seconds from now to `moment`, never negative."""
+        """Return the seconds from now to `moment`, never negative."""
         return max(0.0, (moment - self.now()).total_seconds())
 
 
 class ManualClock:
-    """A clock that stands still until it is advanced; requests then see all that became due."""
+    """A clock that moves only by `advance`; requests then see everything that became due."""
 
     def __init__(self, start: datetime = datetime(2026, 1, 31, 12, tzinfo=UTC)) -> None:
         self._now = start

@@ -222,14 +222,14 @@ def _resource_tags(tags: Mapping[str, str], service: str = "ec2") -> dict[str, s
 
 
 def _new_tags(action: str, parameters: Mapping[str, Any]) -> dict[str, str]:
-    """Tags of a request of EC2 about resources that exist."""
+    """Return the condition keys for tags that a request of EC2 sets on existing resources."""
     if action not in {"CreateTags", "DeleteTags"}:
         return {}
     return _tags_of(parameters, values=action == "CreateTags")
 
 
 def _tags_of(parameters: Mapping[str, Any], *, values: bool) -> dict[str, str]:
-    """The tags that a request names, if it names any: their keys, and what it sets them to."""
+    """Return the condition keys for a request's tags: their names and, with `values`, values."""
     tags = parameters.get("Tags") or []
     if not tags:
         return {}

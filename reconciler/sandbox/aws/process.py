@@ -34,7 +34,7 @@ class AwsProcess:
 
     @property
     def control(self) -> ControlClient:
-        """Its control API."""
+        """Return a client of its control API."""
         return ControlClient(self.url)
 
     def start(self) -> str:

@@ -124,7 +124,7 @@ class Ec2Region:
 
     @contextmanager
     def as_of(self, moment: datetime) -> Iterator[None]:
-        """Let describes in the block see an earlier state; what was not recorded is current."""
+        """Answer describes in the block with an earlier state; what was not recorded is current."""
         view = self._past.at(moment)
         if view is None:
             yield
@@ -170,7 +170,7 @@ class Ec2Region:
         fleet.advance(now, _FleetHands(self, now))
 
     def _note(self, transitions: Sequence[Transition], now: datetime) -> None:
-        """Report to fleets and groups what happened to their members."""
+        """Pass the transitions of instances on to the fleets and groups they belong to."""
         self._transitions.extend(transitions)
         for transition in transitions:
             fleet = self.fleets.get(self._owner_ids[transition.instance_id])

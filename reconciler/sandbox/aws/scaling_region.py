@@ -76,7 +76,7 @@ class ScalingRegion:
         raise Ec2Fault("ValidationError", what)
 
     def activities(self, name: str | None) -> list[tuple[str, Activity]]:
-        """The activities of one group, or of all, newest first, each with its group's name."""
+        """Return the activities of one group or of all, newest first, with the group's name."""
         groups = [self.group(name)] if name else list(self._groups.values())
         found = [(group.name, each) for group in groups for each in group.activities]
         return sorted(found, key=lambda each: each[1].started_at, reverse=True)
@@ -105,7 +105,7 @@ class ScalingRegion:
                 member.state = GroupState.IN_SERVICE
 
     def note(self, name: str, transition: Transition, now: datetime) -> None:
-        """An instance of a group has reached a state."""
+        """Note that an instance of a group has reached a state."""
         group = self._groups.get(name)
         if group is None or name not in self.moto.names():
             return

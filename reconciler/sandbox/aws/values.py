@@ -122,12 +122,12 @@ class FleetRequest:
 
     @property
     def spot_strategy(self) -> str:
-        """Allocation strategy of the Spot part."""
+        """Return the allocation strategy for spot instances."""
         return str(self.spot_options["AllocationStrategy"])
 
     @property
     def on_demand_strategy(self) -> str:
-        """Allocation strategy of the On-Demand part."""
+        """Return the allocation strategy for on-demand instances."""
         return str(self.on_demand_options["AllocationStrategy"])
 
 

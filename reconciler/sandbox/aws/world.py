@@ -43,10 +43,10 @@ class Ec2World:
 
     @contextmanager
     def turn(self) -> Iterator[datetime]:
-        """Hold EC2's state for one request; everything due is done before.
+        """Lock EC2's state for one request, after everything that is due was done.
 
-        Effects of the request are left to the thread and to the next turn: EC2 answers a
-        ModifyFleet before it launches anything.
+        The thread or the next turn carries out the request's effects: EC2 answers a ModifyFleet
+        before it launches anything.
         """
         with self._changed:
             now = self._clock.now()
@@ -59,7 +59,7 @@ class Ec2World:
 
     @contextmanager
     def as_of(self, moment: datetime) -> Iterator[None]:
-        """Let describes of the block see EC2 as it was at `moment`. Only inside `turn`."""
+        """Answer describes in the block with the state at `moment`. Only inside `turn`."""
         with ExitStack() as stack:
             for region in self._regions.values():
                 stack.enter_context(region.as_of(moment))
@@ -186,7 +186,7 @@ class Ec2World:
             return self._changes, facts
 
     def start(self) -> None:
-        """Let time pass without requests, in a thread that sleeps until something is due."""
+        """Start a thread that does what is due between requests, and sleeps until then."""
         self._thread = Thread(target=self._run, name="sandbox-ec2", daemon=True)
         self._thread.start()
 

@@ -44,11 +44,11 @@ class Authority:
         self._write("ca", builder, self._key)
 
     def client(self, file: str, user: str, group: str = "") -> None:
-        """A client certificate; RBAC knows the user and the group."""
+        """Create a client certificate; RBAC uses its user and group."""
         self._issue(file, _named(user, group), ExtendedKeyUsageOID.CLIENT_AUTH)
 
     def server(self, file: str) -> None:
-        """The API server's certificate: loopback, and the names that pods use."""
+        """Create the API server's certificate, for loopback and the names that pods use."""
         names = ("localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc")
         addresses = (IPv4Address("127.0.0.1"), IPv4Address("10.96.0.1"))
         general = [*map(x509.DNSName, names), *map(x509.IPAddress, addresses)]
@@ -60,7 +60,7 @@ class Authority:
         )
 
     def signing_key(self, name: str) -> None:
-        """A bare key pair, `<name>.key` and `<name>.pub`: service account tokens."""
+        """Create the key pair `<name>.key` and `<name>.pub` for service account tokens."""
         key = ec.generate_private_key(ec.SECP256R1())
         self._write_key(name, key)
         public = key.public_key().public_bytes(

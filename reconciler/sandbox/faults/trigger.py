@@ -42,6 +42,6 @@ class Trigger:
 
 
 def make_trigger(when: When, since: datetime, seed: int, place: str) -> Trigger:
-    """A trigger whose draws depend on the seed and on the fault's place in the script alone."""
+    """Return a trigger whose draws depend only on the seed and the fault's place in the script."""
     rng = random.Random(f"{seed}/{place}")  # noqa: S311 - repeatable on purpose, guards nothing
     return Trigger(when=when, since=since, rng=rng)

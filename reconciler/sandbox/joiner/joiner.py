@@ -39,7 +39,7 @@ class JoinerSettings:
 
 @dataclass(slots=True)
 class _Member:
-    """One instance on its way in or out."""
+    """An instance that joins the cluster, is in it, or leaves it."""
 
     name: str = ""
     join_at: float | None = None
@@ -50,7 +50,7 @@ class _Member:
 
 
 class Joiner:
-    """A thread between the emulated AWS and the simulated cluster."""
+    """Registers a node for each running instance, and removes it with the instance; a thread."""
 
     def __init__(
         self, aws_url: str, kubeconfig: Path, settings: JoinerSettings | None = None
@@ -64,7 +64,7 @@ class Joiner:
         self._thread = threading.Thread(target=self._run, daemon=True, name="joiner")
 
     def start(self) -> None:
-        """Adopt the nodes that are there, then follow the instances."""
+        """Adopt the existing nodes, then follow the instances."""
         for instance, name in self._nodes.by_instance().items():
             self._members[instance] = _Member(name=name)
         self._thread.start()
@@ -137,7 +137,7 @@ class Joiner:
         member.name, member.join_at = facts.private_dns_name, None
 
     def _leave(self, member: _Member, *, gone: bool) -> None:
-        """The kubelet ends at once; the Node object when the instance is gone for good."""
+        """Stop the kubelet at once, and delete the Node object later once the instance is gone."""
         member.join_at = None
         if member.name and not member.silenced:
             self._nodes.silence(member.name)

@@ -22,7 +22,7 @@ _DISK_EVICTION_PERCENT = 10
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InstanceFacts:
-    """What the instance's metadata service would tell."""
+    """Facts about an instance, as its metadata service states them."""
 
     instance_id: str
     state: str
@@ -40,7 +40,7 @@ class InstanceFacts:
 
     @classmethod
     def of(cls, body: Mapping[str, Any]) -> "InstanceFacts":
-        """From one instance of the control API; absent texts are empty."""
+        """Return the facts of one instance of the control API; absent texts are empty."""
         texts = {
             name: str(body.get(name) or "")
             for name in cls.__dataclass_fields__
@@ -55,7 +55,7 @@ def _disk_reserved(disk_bytes: int) -> int:
 
 
 def _reserved(config: BootConfig, name: str, formula: int) -> int:
-    """Milli-CPU or bytes that are not for pods."""
+    """Return the milli-CPU or bytes that are reserved, not for pods."""
     read = milli if name == "cpu" else whole
     kube = config.kube_reserved
     own = formula if kube is None else read(kube.get(name, "0"))
@@ -65,7 +65,7 @@ def _reserved(config: BootConfig, name: str, formula: int) -> int:
 def resources(
     kind: InstanceType, config: BootConfig, disk_bytes: int
 ) -> tuple[dict[str, str], dict[str, str]]:
-    """Capacity and allocatable, as the kubelet reports them."""
+    """Return capacity and allocatable, as the kubelet reports them."""
     pods = config.max_pods or kind.pods_max
     cores = kind.cpu_milli // 1000
     cpu = kind.cpu_milli - _reserved(config, "cpu", eks_cpu_reserved_milli(cores))

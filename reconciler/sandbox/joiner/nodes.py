@@ -34,7 +34,7 @@ class Nodes:
         self._api.rest_client.pool_manager.clear()
 
     def by_instance(self) -> dict[str, str]:
-        """Names of the nodes that are there, by EC2 instance id."""
+        """Return the names of the existing nodes, by EC2 instance id."""
         body = self._call(self._core.list_node, _preload_content=False)
         items: list[dict[str, Any]] = json.loads(body.data)["items"]
         found = {
@@ -48,7 +48,7 @@ class Nodes:
         self._call(self._core.create_node, node, ignored=409)
 
     def silence(self, name: str) -> None:
-        """The kubelet of a node ends with its instance."""
+        """Stop the kubelet of a node, as its instance ends."""
         patch = {"metadata": {"annotations": {KUBELET: KUBELET_STOPPED}}}
         self._call(self._core.patch_node, name, patch, ignored=404)
 

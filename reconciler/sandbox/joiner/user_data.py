@@ -23,7 +23,7 @@ _TAINTS_FLAG = "--register-with-taints="
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BootConfig:
-    """What a node is told about itself."""
+    """The settings of a node in its user data."""
 
     cluster: str = ""
     labels: Mapping[str, str] = field(default_factory=dict)
@@ -109,7 +109,7 @@ def _taints(items: Any) -> list[Mapping[str, str]]:
 
 
 def _flag_labels(flags: list[str]) -> dict[str, str]:
-    """Labels of `--node-labels=a=b,c=d`."""
+    """Return the labels of `--node-labels=a=b,c=d`."""
     pairs = [
         pair.partition("=")
         for flag in flags
@@ -121,7 +121,7 @@ def _flag_labels(flags: list[str]) -> dict[str, str]:
 
 
 def _flag_taints(flags: list[str]) -> list[Mapping[str, str]]:
-    """Taints of `--register-with-taints=key=value:Effect,…`."""
+    """Return the taints of `--register-with-taints=key=value:Effect,…`."""
     found: list[Mapping[str, str]] = []
     for flag in flags:
         if flag.startswith(_TAINTS_FLAG):

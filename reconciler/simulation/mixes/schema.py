@@ -176,7 +176,7 @@ class CronJobMix(Workload):
 
 
 class JobMix(Workload):
-    """Jobs that come by themselves."""
+    """Jobs that are created at random times."""
 
     per_hour: PerHour
     """On average at the peak."""

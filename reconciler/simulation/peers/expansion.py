@@ -77,7 +77,7 @@ def _score(pod_class: PodClass, offer: IntArray) -> float:
 
 
 class _Packing:
-    """First fit over new nodes of one group: existing nodes, then the last new one, then more."""
+    """Packs pods by first fit onto the new nodes of one group; adds nodes when these are full."""
 
     def __init__(self, sim: Simulation, row: RowSpec, most: int) -> None:
         self._sim, self._row, self._most = sim, row, most
@@ -106,7 +106,7 @@ class _Packing:
         return sum(amount for _, amount in taken)
 
     def _onto_a_new_one(self, pod_class: PodClass, left: int) -> int:
-        """Fill a new node, or as many as needed where all are equal for the class."""
+        """Fill the last new node, or several if all are equal; return the number of placed pods."""
         sim = self._sim
         if not self._rows or self._rows[-1] in self.used:
             if len(self._rows) >= self._most:

@@ -184,15 +184,15 @@ class FleetOperations:
     def create_launch_template(
         self, account: str, region: str, params: Parameters
     ) -> Answer | None:
-        """CreateLaunchTemplate stays moto's, except for a client token that was used before."""
+        """Answer a CreateLaunchTemplate whose client token was used before; moto answers others."""
         token, name = params.get("ClientToken") or "", params.get("LaunchTemplateName") or ""
         known = self._world.region(account, region).moto.template_tokens.made(token, name)
         return None if known is None else {"LaunchTemplate": dict(known)}
 
     def describe_launch_templates(self, account: str, region: str, params: Parameters) -> None:
-        """DescribeLaunchTemplates stays moto's, with the templates corrected before.
+        """Correct the templates, and let moto answer DescribeLaunchTemplates.
 
-        Like EC2's it is refused as a whole when it names one that there is not.
+        As in EC2, the call is refused if it names a template that does not exist.
         """
         self.describe_launch_template_versions(account, region, params)
         ids, names = (params.get(f"LaunchTemplate{each}s") or () for each in ("Id", "Name"))
@@ -201,7 +201,7 @@ class FleetOperations:
     def describe_launch_template_versions(
         self, account: str, region: str, _params: Parameters
     ) -> None:
-        """DescribeLaunchTemplateVersions stays moto's, with the templates corrected before."""
+        """Correct the templates, and let moto answer DescribeLaunchTemplateVersions."""
         self._world.region(account, region).moto.refresh_templates()
 
 
@@ -306,7 +306,7 @@ def _described(fleet: Fleet, tags: Mapping[str, str]) -> Answer:
 
 
 def _filtered_members(fleet: Fleet, params: Parameters) -> list[Member]:
-    """Members that pass the one filter EC2 has here, `instance-type`."""
+    """Return the members that match `instance-type`, the only filter that EC2 supports here."""
     members = list(fleet.members)
     for wanted in params.get("Filters") or []:
         if wanted["Name"] != "instance-type":
@@ -366,7 +366,7 @@ def _origin(pool: Pool) -> Answer:
 
 
 def _deletion_problem(place: Ec2Region, fleet_id: str, *, terminate: bool) -> Answer | None:
-    """EC2's reason not to delete a fleet, as in `UnsuccessfulFleetDeletions`."""
+    """Return EC2's reason not to delete a fleet, as in `UnsuccessfulFleetDeletions`."""
     fleet = place.fleets.get(fleet_id)
     if fleet is None:
         code, message = "fleetIdDoesNotExist", fleet_not_found(fleet_id).message

@@ -72,7 +72,7 @@ def scheduled_change(instance_ids: Sequence[str], starts_at: datetime) -> Announ
 
 @dataclass(slots=True)
 class StateChanges:
-    """Reports every new state of an instance, while there are rules that could match."""
+    """Announces every new state of an instance while there are rules that could match."""
 
     _told: dict[str, str] = field(default_factory=dict)
 

@@ -33,7 +33,7 @@ class Interruptions:
     def notice(
         self, region: Ec2Region, instance_id: str, now: datetime, notice_seconds: float
     ) -> None:
-        """Announce that an instance will be taken back; a second notice changes nothing."""
+        """Announce the interruption of an instance; a second call for it changes nothing."""
         if instance_id in self._notices:
             return
         ends_at = now + timedelta(seconds=notice_seconds)
@@ -65,7 +65,7 @@ class Interruptions:
         return bool(due)
 
     def next_due(self, now: datetime) -> Iterable[datetime]:
-        """Moments after `now` at which `advance` may have something to do."""
+        """Return the times after `now` at which `advance` may have something to do."""
         for notice in self._notices.values():
             yield notice.ends_at
         for rule, trigger in self._faults.interruptions:

@@ -1,7 +1,7 @@
-"""The front of the server: logs AWS calls, serves the control API, passes the rest to moto.
+"""Handles requests first: logs AWS calls, serves the control API, passes the rest to moto.
 
 One WSGI application. EC2 and what launches instances in it run under the world's lock, because
-moto's state is not made for threads; SQS must not, since its long polls wait inside moto.
+moto's state is not thread-safe; SQS must not, because its long polls wait inside moto.
 """
 
 import json
@@ -121,7 +121,7 @@ class Gateway:
         start_response: StartResponse,
         rule: CallFault | None,
     ) -> tuple[int, Iterable[bytes]]:
-        """Let moto execute a call; return the status and the body."""
+        """Have moto execute a call; return the status and the body."""
         statuses: list[int] = []
 
         def noting_status(status: str, *rest: Any) -> Any:

@@ -1,4 +1,4 @@
-"""AWS errors on the wire, in the three forms that its services speak."""
+"""Encodes AWS errors, in the three forms that its services use."""
 
 import json
 from collections.abc import Mapping

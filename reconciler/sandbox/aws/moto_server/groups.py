@@ -52,7 +52,7 @@ def _update_what_is_stated(group: Any, *arguments: Any, **named: Any) -> None:
 
 
 def _do_nothing(*_arguments: Any) -> None:
-    """Leave it to the state machine."""
+    """Do nothing: the state machine acts."""
 
 
 class _ShownMember:
@@ -110,7 +110,7 @@ class MotoGroups:
         )
 
     def tags(self, name: str) -> dict[str, str]:
-        """Tags that each instance of the group gets at its launch."""
+        """Return the tags that each instance of the group gets at its launch."""
         group = self._backend.autoscaling_groups[name]
         return {**group.get_propagated_tags(), GROUP_TAG: name}
 
@@ -124,7 +124,7 @@ class MotoGroups:
         group.instance_states = [_ShownMember(group, each) for each in members]
 
     def shown(self, name: str) -> dict[str, tuple[bool, bool]]:
-        """Whether each member is protected and whether it is in standby, as callers left it."""
+        """Return whether each member is protected and in standby, as callers set it."""
         group = self._backend.autoscaling_groups[name]
         return {
             each.instance_id: (

@@ -41,7 +41,7 @@ Operation = Callable[[str, str, Parameters], Mapping[str, Any] | None]
 def create_application(
     operations: Mapping[str, Operation], auto_scaling: Mapping[str, Operation]
 ) -> Any:
-    """Moto's server application, with the given operations answered by ours.
+    """Return moto's server application, with the given operations answered by ours.
 
     Args:
         operations: Of EC2, by Python name of the action (`describe_fleets`).
@@ -68,7 +68,7 @@ def create_application(
 
 
 def _scaling_class(operations: Mapping[str, Operation]) -> Any:
-    """Moto's Auto Scaling responses with a method per operation of ours in front of moto's own."""
+    """Return moto's Auto Scaling response class, with our operations in place of moto's."""
 
     def method(name: str, operation: Operation) -> Callable[[Any], Any]:
         inherited = getattr(AutoScalingResponse, name, None)
@@ -96,7 +96,7 @@ def _scaling_fault(fault: Ec2Fault) -> Any:
 
 
 def _response_class(operations: Mapping[str, Operation]) -> Any:
-    """Moto's EC2 responses with a method per operation of ours in front of moto's own."""
+    """Return moto's EC2 response class, with our operations in place of moto's."""
     said = SaidReservations()
 
     def call_action(response: Any) -> Any:
@@ -146,12 +146,12 @@ def _authorizing_class(
     subjects: Callable[[Any, str], list[Subject]],
     methods: Mapping[str, Any] = MappingProxyType({}),
 ) -> Any:
-    """Moto's responses of a service, with policies that name what a call is about.
+    """Return moto's response class of a service, with policies that apply to a call's resources.
 
     Args:
         inherited: Moto's own class.
-        subjects: What a call is about, by the response and the action.
-        methods: Operations of ours in front of moto's own.
+        subjects: Returns the resources of a call, given the response and the action.
+        methods: Our operations, in place of moto's.
     """
 
     def authorize(response: Any, resource: str = "*") -> None:
@@ -166,11 +166,11 @@ def _authorizing_class(
 
 
 def _request_class(response: Any, subjects: Callable[[Any, str], list[Subject]]) -> type[Any]:
-    """Moto's check of signature and policies, by our own decision about what a call is about."""
+    """Return moto's check of signature and policies, applied to the call's resources."""
 
     class SandboxIamRequest(IAMRequest):
         def check_signature(self) -> None:
-            """Do nothing: moto computes another signature than clients for the paths of EKS."""
+            """Check the signature, except for EKS: for its paths moto computes another one."""
             if not self._action.startswith("eks:"):
                 super().check_signature()
 

@@ -50,14 +50,14 @@ class _WithImages(models.ParameterDict):
 
 
 def _images(account_id: str, region: str) -> list[str]:
-    """Ids of Linux images of the account, sorted."""
+    """Return the ids of the account's Linux images, sorted."""
     backend: Any = ec2_backends[account_id][region]
     fitting = (i for i in backend.amis.values() if i.architecture == "x86_64" and not i.platform)
     return sorted(str(image.id) for image in fitting)
 
 
 def _named(images: list[str]) -> Iterator[tuple[str, str]]:
-    """Parameters and the images that they name.
+    """Yield each parameter with the image that it names.
 
     Source: the names that AWS documents for EKS optimized images and for Bottlerocket.
     """

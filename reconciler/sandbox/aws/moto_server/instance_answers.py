@@ -14,21 +14,21 @@ _KEPT_MAX = 20_000
 
 
 class SaidReservations:
-    """The XML of reservations by their id, for as long as nothing of their instances changes.
+    """Caches the XML of reservations, by their id, until one of their instances changes.
 
-    What time and fleets change is checked each time; any other call that may change an instance
-    clears all (`forget`).
+    Changes by time and by fleets are checked at each use; any other call that may change an
+    instance clears the cache (`forget`).
     """
 
     def __init__(self) -> None:
         self._said: dict[str, tuple[object, str]] = {}
 
     def forget(self) -> None:
-        """Clear all: something unchecked may have changed."""
+        """Clear the cache: something that is not checked may have changed."""
         self._said.clear()
 
     def get(self, reservation: Any, tags: Any) -> str | None:
-        """Return the XML, if it is still valid."""
+        """Return the XML; None if there is none or it is no longer valid."""
         looks, xml = self._said.get(reservation.id, (None, ""))
         return xml if looks == _looks_of(reservation, tags) else None
 
@@ -47,7 +47,7 @@ class InstancesResult(ActionResult):
         self._answer, self._said, self._tags = answer, said, tags
 
     def execute_result(self, context: Any) -> Any:
-        """Status, headers and body."""
+        """Return status, headers and body."""
         around = {**self._answer, "Reservations": []}
         status, headers, body = ActionResult(around).execute_result(context)
         text = str(body)

@@ -71,7 +71,7 @@ class MotoInstance:
 
     @property
     def state(self) -> str:
-        """EC2's word for its present state."""
+        """Return its present state, as EC2 names it."""
         return str(self._instance.state)
 
     def show_state(self, state: InstanceState, reason: EndReason | None = None) -> None:
@@ -166,7 +166,7 @@ class MotoRegion:
                     version.data["TagSpecifications"] = kept
 
     def check_templates(self, ids: Sequence[str], names: Sequence[str]) -> None:
-        """Refuse a question about a launch template that there is not; moto leaves it out.
+        """Refuse a request for a launch template that does not exist; moto would leave it out.
 
         Raises:
             Ec2Fault: There is no such template.
@@ -179,7 +179,7 @@ class MotoRegion:
             raise Ec2Fault("InvalidLaunchTemplateName.NotFoundException", what)
 
     def zone_of_subnet(self, subnet_id: str) -> str:
-        """Return the zone a subnet lies in.
+        """Return the zone of a subnet.
 
         Raises:
             Ec2Fault: No such subnet.
@@ -190,7 +190,7 @@ class MotoRegion:
             raise _fault(error) from error
 
     def default_subnets(self) -> Mapping[str, str]:
-        """Subnet ids of the default VPC by zone, sorted by zone."""
+        """Return the subnet ids of the default VPC by zone, sorted by zone."""
         subnets = self._backend.get_default_subnets()
         return {zone: str(subnets[zone].id) for zone in sorted(subnets)}
 
@@ -199,10 +199,10 @@ class MotoRegion:
         return dict(sorted(self._backend.tags.get(resource_id, {}).items()))
 
     def add_tags(self, resource_id: str, tags: Mapping[str, str]) -> None:
-        """Tag a resource; `aws:` keys are allowed, we are EC2.
+        """Tag a resource; `aws:` keys are allowed, because the emulated EC2 sets them.
 
         Raises:
-            Ec2Fault: More tags than EC2 takes.
+            Ec2Fault: There are more tags than EC2 allows.
         """
         try:
             self._backend.create_tags([resource_id], dict(tags))
@@ -280,7 +280,7 @@ class MotoRegion:
     def reservations(
         self, instance_ids: Sequence[str], filters: Mapping[str, Sequence[str]]
     ) -> list[tuple[int, Any]]:
-        """Moto's reservations as DescribeInstances asks, oldest first, with their place for paging.
+        """Return reservations for DescribeInstances, oldest first, each with its page position.
 
         Raises:
             Ec2Fault: An id is unknown or a filter is.
@@ -329,7 +329,7 @@ class MotoRegion:
             raise _fault(error) from error
 
     def _attach_profile(self, instance: Any, profile: Mapping[str, Any]) -> None:
-        """Show the template's instance profile, if IAM has it: a demo need not create one."""
+        """Set the template's instance profile if IAM has it; a demo need not create one."""
         if not profile:
             return
         try:
@@ -378,7 +378,7 @@ def _fault(error: Any) -> Ec2Fault:
 
 
 def _security_groups(data: Mapping[str, Any]) -> list[str]:
-    """Group ids of a template, which may stand at its first network interface."""
+    """Return the group ids of a template, including those of its network interfaces."""
     groups = list(data.get("SecurityGroupIds") or [])
     for interface in data.get("NetworkInterfaces") or []:
         groups.extend(interface.get("Groups") or [])

@@ -81,7 +81,7 @@ class Fleet:
 
     @property
     def activity_status(self) -> str | None:
-        """`ActivityStatus` of DescribeFleets; None for a fleet that is deleted."""
+        """Return `ActivityStatus` of DescribeFleets; None for a fleet that is deleted."""
         if self.state == FleetState.DELETED_TERMINATING:
             return "pending_termination"
         if self.state not in _LIVE:

@@ -53,7 +53,7 @@ class FleetHistory:
         )
 
     def fleet_change(self, sub_type: str, at: datetime) -> None:
-        """The fleet changed its state."""
+        """Record that the fleet changed its state."""
         self._records.append(
             HistoryRecord(event_type="fleetRequestChange", sub_type=str(sub_type), at=at)
         )
@@ -73,7 +73,7 @@ class FleetHistory:
         )
 
     def launched(self, member: Member, at: datetime) -> None:
-        """An instance was launched; its description is JSON, as EC2's is."""
+        """Record that an instance was launched; its description is JSON, as EC2's is."""
         pool = member.pool
         description = json.dumps(
             {

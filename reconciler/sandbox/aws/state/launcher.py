@@ -22,7 +22,7 @@ class InstanceState(StrEnum):
 
 
 class EndReason(StrEnum):
-    """Who ended an instance; it shows in `StateReason`."""
+    """Says who ended an instance, for `StateReason`."""
 
     USER = "user"
     FLEET = "fleet"
@@ -31,16 +31,16 @@ class EndReason(StrEnum):
 
 
 class InstanceHandle(Protocol):
-    """One instance wherever it is kept."""
+    """An instance, independent of where it is stored."""
 
     @property
     def instance_id(self) -> str:
-        """Its EC2 id."""
+        """Return its EC2 id."""
         ...
 
     @property
     def state(self) -> str:
-        """EC2's word for its present state."""
+        """Return its present state, as EC2 names it."""
         ...
 
     def show_state(self, state: InstanceState, reason: EndReason | None = None) -> None:

@@ -30,7 +30,7 @@ class Places(Protocol):
     """What a request refers to in its Region."""
 
     def template_data(self, ref: LaunchTemplateRef) -> Mapping[str, Any]:
-        """Data of a launch template version."""
+        """Return the data of a launch template version."""
         ...
 
     def zone_of_subnet(self, subnet_id: str) -> str:
@@ -38,7 +38,7 @@ class Places(Protocol):
         ...
 
     def default_subnets(self) -> Mapping[str, str]:
-        """Default subnet ids by zone."""
+        """Return the ids of the default subnets by zone."""
         ...
 
 
@@ -100,7 +100,7 @@ def parse_modify(params: Parameters, places: Places) -> FleetChange:
 
 
 def parse_tags(params: Parameters, resource_type: str) -> dict[str, str]:
-    """Tags that `TagSpecifications` gives to one kind of resource."""
+    """Return the tags that `TagSpecifications` has for one kind of resource."""
     return {
         tag["Key"]: tag.get("Value", "")
         for spec in params.get("TagSpecifications") or []
@@ -272,7 +272,7 @@ def _on_demand_options(given: Parameters) -> dict[str, Any]:
 
 
 def _as_answered(strategy: str) -> str:
-    """EC2 answers `lowest-price` in its older spelling, the other strategies as they were given."""
+    """Return a strategy as EC2 answers it: `lowest-price` in its older spelling."""
     return "lowestPrice" if strategy == "lowest-price" else strategy
 
 

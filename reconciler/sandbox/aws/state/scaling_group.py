@@ -98,7 +98,7 @@ class Activity:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Launched:
-    """An instance that came."""
+    """An instance that was launched."""
 
     instance_id: str
     version: str

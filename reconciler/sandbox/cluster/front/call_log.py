@@ -71,7 +71,7 @@ class KubeCallLog:
         mutating: bool | None = None,
         user_agent: str = "",
     ) -> tuple[KubeCall, ...]:
-        """The requests that match; None matches all, `user_agent` is a part of the header."""
+        """Return the matching requests; None matches all, `user_agent` is a part of the header."""
         with self._lock:
             return tuple(
                 call
@@ -84,7 +84,7 @@ class KubeCallLog:
 
 
 def counts(calls: tuple[KubeCall, ...]) -> Mapping[str, int]:
-    """Requests per `verb resource`, sorted."""
+    """Return the number of requests per `verb resource`, sorted."""
     return dict(sorted(Counter(f"{call.verb} {call.resource}" for call in calls).items()))
 
 

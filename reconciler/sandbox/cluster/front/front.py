@@ -15,10 +15,10 @@ _CONTROL = PREFIX.strip("/")
 
 
 class Front:
-    """Stands between HTTP and the router.
+    """Logs each request and applies faults to it, and passes it to the router.
 
     Args:
-        answer: The router's.
+        answer: Answers a request; the router's.
         now: The clock of the log and the faults.
     """
 

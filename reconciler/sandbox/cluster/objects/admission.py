@@ -53,7 +53,7 @@ def _namespace(store: Store, resource: Resource, body: JsonObject) -> None:
 
 
 def _priority(store: Store, body: JsonObject) -> None:
-    """The Priority plugin: class name to number, the global default otherwise."""
+    """Set the priority as the Priority plugin does: of its class, or the global default."""
     spec = body["spec"]
     name = spec.get("priorityClassName")
     if name:
@@ -84,7 +84,7 @@ def _global_default(store: Store) -> Entry | None:
 
 
 def _taint_new_node(body: JsonObject) -> None:
-    """The TaintNodesByCondition plugin: no pods before the node has reported Ready."""
+    """Taint a node that has not reported Ready, as the TaintNodesByCondition plugin does."""
     taints = body.setdefault("spec", {}).setdefault("taints", [])
     if not any(t["key"] == NOT_READY_TAINT and t["effect"] == "NoSchedule" for t in taints):
         taints.append({"key": NOT_READY_TAINT, "effect": "NoSchedule"})

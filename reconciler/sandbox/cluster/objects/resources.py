@@ -31,17 +31,17 @@ class Resource:
 
     @property
     def group_version(self) -> str:
-        """`v1`, `apps/v1`: the apiVersion of its objects."""
+        """Return the apiVersion of its objects, such as `v1` or `apps/v1`."""
         return f"{self.group}/{self.version}" if self.group else self.version
 
     @property
     def qualified(self) -> str:
-        """`pods`, `deployments.apps`: as error messages name it."""
+        """Return its name in error messages, such as `pods` or `deployments.apps`."""
         return f"{self.plural}.{self.group}" if self.group else self.plural
 
     @property
     def list_kind(self) -> str:
-        """Kind of its lists."""
+        """Return the kind of its lists."""
         return f"{self.kind}List"
 
     @property

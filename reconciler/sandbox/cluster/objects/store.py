@@ -63,7 +63,7 @@ class Entry:
 
     @property
     def uid(self) -> str:
-        """metadata.uid."""
+        """Return metadata.uid."""
         return str(self.body["metadata"]["uid"])
 
 
@@ -297,7 +297,7 @@ class Store:
     def changes_since(
         self, resource: Resource, version: int, timeout_seconds: float
     ) -> tuple[list[Change], int]:
-        """Changes of one type after `version`, waiting up to the timeout for the first of them.
+        """Return the changes of one type after `version`; wait up to the timeout for the first.
 
         Returns:
             The changes, oldest first, and the version up to which nothing is missing.
@@ -323,7 +323,7 @@ class Store:
                 self._pages.popitem(last=False)
 
     def kept_page(self, token: str) -> tuple[int, list[Entry]]:
-        """Version and rest of a paged list; a token may be used again, as a real one may.
+        """Return the version and the rest of a paged list; a token may be used more than once.
 
         Raises:
             ApiError: 410 Expired, when it is not remembered any more.

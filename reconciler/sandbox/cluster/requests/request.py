@@ -98,7 +98,7 @@ class Response:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Target:
-    """Which resource a URL means."""
+    """The resource, and the object, that a URL names."""
 
     resource: Resource
     namespace: str = ""

@@ -18,7 +18,7 @@ _IDLE_SECONDS = 2.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Selection:
-    """Which objects a list or a watch is about."""
+    """Selects the objects of a list or a watch."""
 
     resource: Resource
     namespace: str = ""

@@ -82,9 +82,9 @@ class VolumeBinder:
             self._join(claim, self._provision(claim, storage_class, node))
 
     def _existing(self, claim: Entry) -> Entry | None:
-        """The volume a claim names, one reserved for it, or the smallest free one that fits.
+        """Return the volume that a claim names, one reserved for it, or the smallest that fits.
 
-        None where the volume that it names is not there, or does not suit it.
+        None if there is none, or if the volume that it names does not exist or does not fit.
         """
         named = claim.body["spec"].get("volumeName")
         if named:

@@ -44,7 +44,7 @@ class SandboxSettings:
 
 
 class ClusterProcess:
-    """`python -m reconciler.sandbox.cluster` as a child that dies with this process.
+    """`python -m reconciler.sandbox.cluster` as a child that ends with this process.
 
     Args:
         settings: Of the cluster.
@@ -90,7 +90,8 @@ class ClusterProcess:
 class Sandbox:
     """AWS and Kubernetes on loopback, from `start` to `stop`; also a context manager.
 
-    Start it from a thread that lives on: the kernel ends children with the thread that made them.
+    Start it from a thread that keeps running: the kernel ends children with the thread that
+    created them.
     """
 
     def __init__(self, settings: SandboxSettings | None = None) -> None:

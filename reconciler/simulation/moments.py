@@ -25,7 +25,7 @@ FORM = orjson.OPT_SORT_KEYS | orjson.OPT_INDENT_2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MomentOpener:
-    """Makes the command that opens a bad moment, from the folder where the simulation started."""
+    """Builds the command that shows a bad moment, for the folder where the simulation started."""
 
     folder: str = ""
     """The report's folder, relative to that folder."""

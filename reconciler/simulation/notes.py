@@ -12,7 +12,7 @@ _TYPES_MAX: Final = 5
 
 
 def notes(result: Result) -> list[str]:
-    """Return the notes, none where there is nothing to say."""
+    """Return the notes; an empty list if there are none."""
     return list(_notes(result))
 
 

@@ -102,7 +102,7 @@ def _beats(one: Json, other: Json) -> bool:
 
 
 def _unserved(row: Json) -> int:
-    """Return pods that never had a node: still waiting, or deleted while waiting."""
+    """Return how many pods never had a node: still waiting, or deleted while waiting."""
     found: int = row["without_a_node_at_the_end"] + row["deleted_without_a_node"]
     return found
 

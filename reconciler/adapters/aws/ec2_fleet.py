@@ -102,7 +102,7 @@ class Ec2FleetCloud:
     def _read(
         self, region: Region, fleet_id: FleetId, targets: Callable[[Answer], Answer]
     ) -> Fleet:
-        """Return one fleet, with the targets as told; see `fleet`."""
+        """Return one fleet, with its targets corrected by `targets`; raises as `fleet`."""
         reader = self._reader(region)
         with translated(f"fleet {fleet_id}", changing=False):
             found = reader.fleets(fleet_id)

@@ -245,7 +245,7 @@ def _by_word(groups: Iterable[Group]) -> Iterator[Template]:
 
 
 def _numbers(answers: Iterable[Answer]) -> dict[tuple[str, str], str]:
-    """Return the number of each version that a word means, by template and word."""
+    """Return the number of the version for `$Latest` and `$Default`, by template and word."""
     found: dict[tuple[str, str], str] = {}
     words = {"$Latest": "LatestVersionNumber", "$Default": "DefaultVersionNumber"}
     for answer in answers:

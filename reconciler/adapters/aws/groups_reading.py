@@ -32,7 +32,7 @@ ACTIVITY_PAGES_MAX: Final = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Caches:
-    """What is remembered of groups from one read to the next."""
+    """The caches that are kept from one read of groups to the next."""
 
     details: GroupDetails
     """Templates and node groups."""
@@ -42,7 +42,7 @@ class Caches:
 
 
 class GroupsReader:
-    """Reads one region: groups, their instances, and activities where these tell something.
+    """Reads one region: groups, their instances, and activities where these are needed.
 
     Args:
         clients: boto3 clients.
@@ -271,14 +271,14 @@ def _is_under_way(answers: Iterable[Answer]) -> bool:
 
 
 def _may_be_refreshed(group: Group) -> bool:
-    """Return whether instances come or go, or were launched in several ways."""
+    """Return whether instances launch or end, or have different launch templates."""
     instances = group.get("Instances", ())
     moving = any(each.get("LifecycleState") not in {"InService", "Standby"} for each in instances)
     return moving or len(set(map(_launched_from, instances))) > 1
 
 
 def _launched_from(instance: Mapping[str, Any]) -> tuple[object, ...]:
-    """Return the version of a launch template, or the launch configuration, that it came from."""
+    """Return its launch template with the version, and its launch configuration."""
     template = instance.get("LaunchTemplate") or {}
     ids = template.get("LaunchTemplateId"), template.get("Version")
     return (*ids, instance.get("LaunchConfigurationName"))

@@ -13,7 +13,7 @@ _TOTAL: Final = "TotalTargetCapacity"
 
 
 class KnownTargets:
-    """Remembers which targets were replaced, as EC2's answers are eventually consistent.
+    """Keeps the targets that were replaced, because EC2's answers are eventually consistent.
 
     An answer that shows exactly a target from before our last change counts as showing the new one,
     if that is lower: otherwise the next end of a node would lower the old target, and EC2 would

@@ -113,7 +113,10 @@ def _push_conflict(where: str, branch: str, text: str) -> Conflict | None:
 
 
 def _last_words(text: str) -> str:
-    """Return the first line that says what is wrong, else the first line; ssh's comes last."""
+    """Return the line that states the cause of a failure, otherwise the first line.
+
+    ssh writes its own before git's general advice.
+    """
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     unread = next((i for i, line in enumerate(lines) if line.lower().startswith(_UNREAD)), 0)
     if unread and not any(line.lower().startswith(_TELLING) for line in lines[:unread]):

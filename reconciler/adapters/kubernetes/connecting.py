@@ -60,7 +60,7 @@ def connect(
     configuration.connection_pool_maxsize = CONNECTIONS_MAX
 
     def renew() -> str:
-        """Read the credentials again: whoever rotates a token writes it into the same file."""
+        """Read the credentials again: a rotated token is written into the same file."""
         now = client.Configuration()
         with suppress(*_UNUSABLE):  # it is being written, or gone: the old ones stay
             failure = _configure(now, kubeconfig, context)

@@ -73,7 +73,7 @@ class ThreadedChangeSignal:
             self._condition.notify_all()
 
     def expect_more(self, seconds: float = RESUMED_SECONDS) -> None:
-        """Extend a burst that was cut off: the rest of it comes within this time."""
+        """Extend a burst that was cut off, because its rest is expected within this time."""
         with self._condition:
             self._more_until = self._monotonic() + seconds
 

@@ -126,7 +126,7 @@ class Transport:
         self._client.user_agent = f"fleet-reconciler/{__version__}"
 
     def listen_to_dates(self, told: Callable[[datetime], None]) -> None:
-        """Have `told` called with the server's time in each of its answers."""
+        """Call `told` with the server's time of each answer from now on."""
         self._date_told = told
 
     @property
@@ -251,7 +251,7 @@ class Transport:
         return response
 
     def _has_other_credentials(self, used: Mapping[str, str]) -> bool:
-        """Return whether there are others than these by now; several threads may ask."""
+        """Return whether the credentials were renewed since these were used; thread-safe."""
         if self._renew is None:
             return False
         with self._renewing:

@@ -106,7 +106,7 @@ def _with_lines(selector: LabelSelector, lines: list[Requirement]) -> LabelSelec
 
 
 class _ByLabel(Generic[T]):
-    """Objects that have, or require, a label; None is for those that require none."""
+    """Objects by a label that they have or require; None for those that require none."""
 
     def __init__(self) -> None:
         self._having: dict[tuple[str, str] | None, dict[T, None]] = {}

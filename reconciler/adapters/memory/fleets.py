@@ -83,7 +83,7 @@ class MemoryFleets:
         self.watchers: list[Callable[[Instance], None]] = []
         """Called with each launch."""
         self.termination_protected: set[InstanceId] = set()
-        """Instances that EC2 ends only by itself: their DisableApiTermination is set."""
+        """Instances with DisableApiTermination: only EC2 itself ends them."""
         self.refused_pools: dict[Pool, str] = {}
         """Pools without capacity, with EC2's error code."""
         self.refused_spot_pools: dict[Pool, str] = {}

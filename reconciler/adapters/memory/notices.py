@@ -20,7 +20,7 @@ class _Message:
 
 
 class MemoryMessages:
-    """The messages in the queue, whoever reads it.
+    """The messages in the queue, shared by all its readers.
 
     Args:
         clock: The world's clock.

@@ -138,7 +138,7 @@ class MemoryScheduler:
             bound = self._bind_all(waiting, None)
 
     def _bind_all(self, pods: Iterable[Pod], only: NodeName | None) -> bool:
-        """Bind what fits; return whether anything was bound, which others' rules may wait for."""
+        """Bind pods that fit; return whether any was bound, as others' rules may depend on it."""
         hopeless: set[Hashable] = set()
         bound = False
         for pod in pods:

@@ -71,7 +71,7 @@ class TakenPorts:
 
 
 class NodesOfSpecs:
-    """For each spec the nodes for which a condition holds, updated as nodes change.
+    """Keeps, for each spec, the nodes for which a condition holds, as nodes change.
 
     Args:
         nodes: All nodes, as they are at any time.

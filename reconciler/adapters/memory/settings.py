@@ -77,7 +77,7 @@ class FleetShape:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BudgetShape:
-    """A budget as people write it; what it allows follows from the pods."""
+    """The spec of a PodDisruptionBudget; what it allows is computed from the pods."""
 
     namespace: str
     name: str

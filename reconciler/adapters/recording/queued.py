@@ -15,7 +15,7 @@ CLOSE_SECONDS: Final = 5.0
 UNWRITTEN_BYTES_MAX: Final = 64 << 20
 """The limit of lines in memory while they cannot be saved."""
 LINES_LOST: Final = "lines of some hours are lost; the record is complete again from tomorrow on"
-"""What is told when there are more."""
+"""The message when more lines are queued."""
 
 
 class QueuedLog(ABC):

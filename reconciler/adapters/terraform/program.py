@@ -85,7 +85,7 @@ class _CommandLine(Terraform):  # type: ignore[misc] # python-terraform has no t
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Output:
-    """Where a call's output goes."""
+    """The files that receive the output of a call."""
 
     folder: Path
 

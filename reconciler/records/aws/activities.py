@@ -45,7 +45,7 @@ def _into_service(status_code: str, description: str) -> InstanceId | None:
 def served_since(group: str, instance: str, at: datetime) -> dict[str, Any]:
     """Return in the form of an activity that a group has listed the instance in service since then.
 
-    It stands for the activity that Auto Scaling does not tell.
+    It replaces an activity that Auto Scaling does not return.
     """
     return {
         "AutoScalingGroupName": group,

@@ -79,7 +79,7 @@ class SpotOptionsWire(Wire):
 
     @property
     def ends_replaced(self) -> bool:
-        """Return whether EC2 ends those by itself, after a delay."""
+        """Return whether EC2 itself ends such instances, after a delay."""
         return self._replacement_strategy == "launch-before-terminate"
 
     @property

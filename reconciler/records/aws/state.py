@@ -223,7 +223,7 @@ class _RegionState:
                 self.instances[instance.id] = aside
 
     def _forget_launch(self, instance: InstanceId) -> None:
-        """Forget when EC2 launched a member: it may have come out of the warm pool a moment ago."""
+        """Remove a member's launch time, because it may have left the warm pool a moment ago."""
         known = self.instances.get(instance)
         if known is not None:
             self.instances[instance] = replace(known, launched_at=None)

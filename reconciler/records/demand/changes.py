@@ -144,7 +144,7 @@ def changes(before: Seen, now: Seen, at: datetime, keep: timedelta) -> Iterator[
 
 
 def _finished(before: Seen, now: Seen, at: datetime, oldest: datetime) -> Iterator[DemandLine]:
-    """Yield the pods that came and ended since the look before, each with its end."""
+    """Yield the pods that were created and ended since the last look, each with its end."""
     told = before.pods.keys() | before.finished.keys()
     for uid, pod in now.finished.items():
         if uid not in told and pod.created_at is not None:
@@ -199,16 +199,16 @@ def _needs_no_room(pod: Pod) -> bool:
 
 
 def _is_held(pod: Pod, before: Seen) -> bool:
-    """Return whether the pod asks for no room yet; one that has asked for it does so until it ends.
+    """Return whether the pod needs no room yet: it is gated, or its scheduler has not refused it.
 
-    Its scheduler may try again what it has refused.
+    A pod that was recorded before counts until it ends, although its scheduler may try it again.
     """
     waits = pod.node_name is None and (pod.gated or pod.left_to_scheduler)
     return waits and pod.key.uid not in before.pods
 
 
 def _has_ended(pod: Pod) -> bool:
-    """Return whether it asked for room of its own, and has ended by itself."""
+    """Return whether the pod needed room of its own, and has finished."""
     return bool(pod.key.uid) and pod.finished and not _needs_no_room(pod)
 
 

@@ -182,7 +182,7 @@ def folded(lines: Iterable[DemandLine], begin: datetime = _NEVER) -> Demand:
 
 
 def _with_end(line: DemandLine, ends: Mapping[str, PodEnd], begin: datetime) -> DemandLine | None:
-    """Return a line with its end, from the beginning on; None for a pod that had ended by then."""
+    """Return a line with its end, cut off at `begin`; None for a pod that ended before."""
     if not isinstance(line, PodDemand):
         return line
     end = ends.get(line.id)

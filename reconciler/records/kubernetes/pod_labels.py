@@ -23,10 +23,10 @@ class PodLabels(NamedTuple):
     kept: Labels
     """The first `LABELS_MAX` by key."""
     excess: str = ""
-    """That it has more of them, in words."""
+    """A text that says how many more there are; empty if there are none."""
 
     def marked(self, spec: PodSpec) -> PodSpec:
-        """Return the spec of the pod, too complex where there are too many labels."""
+        """Return the spec of the pod, marked as too complex if there are too many labels."""
         if not self.excess or spec.too_complex:
             return spec
         return replace(spec, too_complex=self.excess)
@@ -39,12 +39,12 @@ class LabelDecoder:
     """Decodes labels; use one decoder as long as equal ones are to be one object."""
 
     def __init__(self, entries_max: int, usual_bytes: int) -> None:
-        """Keep at most `entries_max` entries whose JSON has `usual_bytes` at most."""
+        """Keep up to `entries_max` entries; one longer than `usual_bytes` counts as several."""
         self._known: InternTable[bytes, PodLabels] = InternTable(entries_max)
         self._usual_bytes = usual_bytes
 
     def decode(self, raw: Raw) -> PodLabels:
-        """Decode labels; raise ValueError when they are none."""
+        """Decode labels; raise ValueError if they are not a map of strings."""
         key = bytes(raw)
         if key == b"null":
             return _NONE

@@ -214,7 +214,7 @@ class _Excess:
     first: str
 
     def add(self, found: str) -> bool:
-        """Note what is too much, in words; return whether it is anything at all."""
+        """Note an excess in words, unless it is empty; return whether it is one."""
         self.first = self.first or found
         return bool(found)
 

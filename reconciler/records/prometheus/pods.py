@@ -97,14 +97,14 @@ class _Known:
 
     @property
     def left_out(self) -> bool:
-        """Return whether it comes with a node, or has more rules than are planned for."""
+        """Return whether its controller creates it per node, or it exceeds the limits of rules."""
         with_node = self.owner is not None and self.owner.kind in _WITH_NODES
         too_many = len(self.tolerations) > TOLERATIONS_MAX or len(self.selector) > LINES_MAX
         return with_node or too_many
 
 
 class PodHistory:
-    """Collects the answers of the steps, and makes lines of demand of them.
+    """Collects the answers of the steps, and converts them to lines of demand.
 
     Args:
         name: Name of the server in messages.

@@ -19,7 +19,7 @@ _ENDING = {signal.SIGTERM, signal.SIGINT}
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Serve until told to end; return the exit code."""
+    """Serve until a signal ends it; return the exit code."""
     options = _parser().parse_args(arguments)
     delays = Delays(**{f.name: getattr(options, f.name) for f in fields(Delays)})
     signal.pthread_sigmask(signal.SIG_BLOCK, _ENDING)

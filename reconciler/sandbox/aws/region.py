@@ -92,11 +92,11 @@ class Ec2Region:
         self._note(begun, now)
 
     def is_member(self, instance_id: str) -> bool:
-        """Return whether the instance came from a fleet and still exists in the API."""
+        """Return whether a fleet launched the instance and the API still shows it."""
         return instance_id in self._launcher
 
     def instances(self) -> Mapping[str, MotoInstance]:
-        """Return the instances that came from fleets, oldest first, until they are forgotten."""
+        """Return the instances that fleets launched and that the API still shows, oldest first."""
         return MappingProxyType(self._instances)
 
     def running_under(self, rule: PoolFault) -> Iterator[str]:

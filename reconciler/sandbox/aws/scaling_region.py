@@ -117,13 +117,13 @@ class ScalingRegion:
         self.moto.show(name, group.members.values())
 
     def _was_ended(self, group: ScalingGroup, transition: Transition) -> bool:
-        """Return whether an instance ends that its group had not taken out of service."""
+        """Return whether something other than its group ends the instance."""
         member = group.members.get(transition.instance_id)
         ending = transition.state == InstanceState.SHUTTING_DOWN
         return ending and member is not None and member.activity is None
 
     def end(self, instance_id: str, *, decrement: bool, now: datetime) -> tuple[str, Activity]:
-        """Take a TerminateInstanceInAutoScalingGroup.
+        """Carry out a TerminateInstanceInAutoScalingGroup.
 
         Raises:
             Ec2Fault: It is in no group, or its group would fall below its minimum.

@@ -166,7 +166,7 @@ class LaunchRefusal:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HistoryRecord:
-    """One record of DescribeFleetHistory, in the words EC2 answers with."""
+    """One record of DescribeFleetHistory, with EC2's names."""
 
     event_type: Literal["error", "fleetRequestChange", "instanceChange", "information"]
     sub_type: str

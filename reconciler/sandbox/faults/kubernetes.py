@@ -81,7 +81,7 @@ class RequestFault(When):
         return self
 
     def shows_on(self, verb: str) -> bool:
-        """Return whether the fault means anything to a verb, and the script names that verb."""
+        """Return whether the fault is possible for a verb, and the script names that verb."""
         possible = _VERBS.get(self.fault)
         named = ANY in self.verbs or verb in self.verbs
         return named and (possible is None or verb in possible)

@@ -49,7 +49,7 @@ class Rules(Generic[RuleT]):
         return None
 
     def shown(self) -> list[Mapping[str, Any]]:
-        """Return the faults in the words of a script, each with how often it has `shown`."""
+        """Return the faults with a script's keys, each with how often it occurred (`shown`)."""
         return [{**to_document(rule), "shown": trigger.shown} for rule, trigger in self]
 
     def __iter__(self) -> Iterator[tuple[RuleT, Trigger]]:

@@ -80,5 +80,5 @@ def read_seed(document: Mapping[str, Any]) -> tuple[int, dict[str, Any]]:
 
 
 def to_document(section: Section) -> dict[str, Any]:
-    """Return the same part as JSON can carry it, in the words of a script."""
+    """Return the same part as JSON values, with a script's keys."""
     return section.model_dump(mode="json", by_alias=True, exclude_unset=True)

@@ -63,7 +63,7 @@ class Access:
 
     @property
     def version(self) -> int:
-        """Return a number that differs after any change, whoever looks."""
+        """Return a number that differs after any change."""
         return self._changes_seen + self.changed
 
     def look(self) -> PlanBuilder:

@@ -206,7 +206,7 @@ class Consolidation:
     def _cheaper(
         self, found: Sequence[_Candidate], offers: Sequence[FleetKey], *, several: bool
     ) -> list[FleetKey]:
-        """Return the groups that a replacement may come from."""
+        """Return the cheaper groups, only spot ones if there are any; none if all nodes are."""
         statuses = self._builder.view.statuses
         spot = [key for key in offers if statuses[key].settings.spot]
         if spot and all(statuses[c.key].settings.spot for c in found):

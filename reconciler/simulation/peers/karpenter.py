@@ -343,7 +343,7 @@ class Karpenter:
 
 
 def _stage(pod: Pod | None) -> str:
-    """Return how far a pod has come, as far as its node is concerned; "over" when it is gone."""
+    """Return "waits" before a pod has a node, then "runs"; "over" when it ends or is gone."""
     if pod is None or pod.finished or pod.deleting:
         return "over"
     return "waits" if pod.node_name is None else "runs"

@@ -268,7 +268,7 @@ def _wildcard(value: str) -> re.Pattern[str]:
 
 
 def _described(fleet: Fleet, tags: Mapping[str, str]) -> Answer:
-    """Return one fleet as DescribeFleets answers it; also what EC2 fills in by itself."""
+    """Return one fleet as DescribeFleets answers it, with EC2's own defaults."""
     request = fleet.request
     answer: dict[str, Any] = {
         "ActivityStatus": fleet.activity_status,

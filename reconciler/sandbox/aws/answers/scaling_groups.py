@@ -42,12 +42,12 @@ class ScalingOperations:
         self._now = now
 
     def create_auto_scaling_group(self, account: str, region: str, params: Parameters) -> None:
-        """CreateAutoScalingGroup: moto's own, in a Region in which time passes."""
+        """Let moto answer CreateAutoScalingGroup, and let time pass in the Region from now on."""
         self._groups(account, region)
         _check_bounds(params.get("MinSize"), params.get("DesiredCapacity"), params.get("MaxSize"))
 
     def update_auto_scaling_group(self, account: str, region: str, params: Parameters) -> None:
-        """UpdateAutoScalingGroup: moto's own."""
+        """Check an UpdateAutoScalingGroup, and let moto answer it."""
         self._groups(account, region).group(params["AutoScalingGroupName"])
 
     def delete_auto_scaling_group(self, account: str, region: str, params: Parameters) -> None:

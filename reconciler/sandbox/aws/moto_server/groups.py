@@ -56,7 +56,7 @@ def _do_nothing(*_arguments: Any) -> None:
 
 
 class _ShownMember:
-    """A member in the words of DescribeAutoScalingGroups and DescribeAutoScalingInstances."""
+    """A member with the names of DescribeAutoScalingGroups and DescribeAutoScalingInstances."""
 
     def __init__(self, group: Any, member: GroupMember) -> None:
         self.instance = SimpleNamespace(id=member.instance_id, autoscaling_group=group)
@@ -115,7 +115,7 @@ class MotoGroups:
         return {**group.get_propagated_tags(), GROUP_TAG: name}
 
     def set_desired(self, name: str, desired: int) -> None:
-        """Note what is desired of a group."""
+        """Set the desired capacity of a group."""
         self._backend.autoscaling_groups[name].desired_capacity = desired
 
     def show(self, name: str, members: Iterable[GroupMember]) -> None:

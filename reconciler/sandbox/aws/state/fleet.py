@@ -178,7 +178,7 @@ class Fleet:
             self._become_deleted(now)
 
     def next_due(self, now: datetime) -> datetime | None:
-        """Return the next moment after `now` at which `advance` has something to do by itself."""
+        """Return the next time after `now` at which `advance` has something to do."""
         moments = [self._state_due, self.request.valid_until if self.is_live else None]
         if self._short_since is not None:
             moments.append(self._short_since + timedelta(seconds=self._delays.dispatch_seconds))

@@ -1,6 +1,6 @@
 """Made-up but stable prices and depths of capacity pools, used only to choose pools.
 
-Real prices live elsewhere: here they must exist for every type, also for unknown ones.
+They are not the real prices, because every type needs one here, also an unknown type.
 """
 
 import re

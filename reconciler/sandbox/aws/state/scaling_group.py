@@ -173,7 +173,7 @@ class ScalingGroup:
             self._in_service(member, now)
 
     def gone(self, instance_id: str, now: datetime) -> None:
-        """Note that an instance ended, whoever ended it, and remove it from the list."""
+        """Note that an instance ended, for any reason, and remove it from the list."""
         member = self.members.pop(instance_id, None)
         if member is not None and member.activity is not None:
             self._finish(member.activity, now)

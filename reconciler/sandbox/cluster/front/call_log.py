@@ -89,7 +89,7 @@ def counts(calls: tuple[KubeCall, ...]) -> Mapping[str, int]:
 
 
 def read_call(request: Request, at: datetime) -> KubeCall:
-    """Return what a request asks for, before it is answered."""
+    """Return the log entry of a request that was not answered yet."""
     verb = _VERBS.get(request.method, request.method.lower())
     target = read_target(request.path)
     if target is None:

@@ -4,7 +4,7 @@ GET    /_sandbox/health   {"status": "ok"}
 GET    /_sandbox/calls    ?verb= &resource= &mutating=true|false &user_agent= -> {"counts", "calls"}
 DELETE /_sandbox/calls    forget them
 GET    /_sandbox/faults   {"requests": [...]}: those in force, each with how often it has `shown`
-POST   /_sandbox/faults   {"seed", "requests": [...]}: more of them, in the words of a fault script
+POST   /_sandbox/faults   {"seed", "requests": [...]}: more of them, with the keys of a fault script
 DELETE /_sandbox/faults   take all away
 """
 

@@ -39,7 +39,7 @@ class KubeControlClient:
         self._api.ask("POST", "faults", body={"seed": seed, **to_document(faults)})
 
     def faults(self) -> Sequence[Mapping[str, Any]]:
-        """Return the faults in force in the words of a script, with how often each has `shown`."""
+        """Return the faults in force, with a script's keys, and how often each was `shown`."""
         return list(self._api.ask("GET", "faults")["requests"])
 
     def clear_faults(self) -> None:

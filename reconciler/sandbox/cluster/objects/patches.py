@@ -130,7 +130,7 @@ def _merge_by_key(merge_key: str, present: list[Any], patch: list[Any]) -> list[
 
 
 def json_patch(target: JsonObject, operations: Any) -> JsonObject:
-    """RFC 6902.
+    """Return the object changed as RFC 6902 defines.
 
     Raises:
         ApiError: 400 when an operation is malformed, 422 when it cannot be applied.

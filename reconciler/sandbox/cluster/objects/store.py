@@ -210,7 +210,7 @@ class Store:
     # Writing
 
     def next_uid(self) -> str:
-        """Return a uid that no object had before."""
+        """Return a new unique uid."""
         with self.lock:
             self._made += 1
             return str(uuid.uuid5(self._namespace, str(self._made)))

@@ -37,7 +37,7 @@ def _groups() -> dict[str, str]:
 
 
 def core_versions() -> JsonObject:
-    """/api."""
+    """Return the answer of /api."""
     return {
         "kind": "APIVersions",
         "versions": ["v1"],
@@ -51,13 +51,13 @@ def _group(name: str, version: str) -> JsonObject:
 
 
 def group_list() -> JsonObject:
-    """/apis."""
+    """Return the answer of /apis."""
     groups = [_group(name, version) for name, version in _groups().items()]
     return {"kind": "APIGroupList", "apiVersion": "v1", "groups": groups}
 
 
 def group(name: str) -> JsonObject | None:
-    """/apis/GROUP; None when there is no such group."""
+    """Return the answer of /apis/GROUP; None if there is no such group."""
     version = _groups().get(name)
     if version is None:
         return None
@@ -101,7 +101,7 @@ def _subresource(resource: Resource, name: str) -> JsonObject:
 
 @lru_cache(maxsize=64)
 def resource_list(group_name: str, version: str) -> JsonObject | None:
-    """/api/v1 and /apis/GROUP/VERSION; None when there is no such version."""
+    """Return the answer of /api/v1 or /apis/GROUP/VERSION; None if there is no such version."""
     members = [r for r in RESOURCES if (r.group, r.version) == (group_name, version)]
     listed = [line for resource in members for line in _described(resource)]
     listed += [
@@ -150,7 +150,7 @@ def _all_paths(members: list[Resource]) -> JsonObject:
 
 
 def openapi_v2() -> JsonObject:
-    """/openapi/v2: paths only; schemas are left to the client."""
+    """Return the answer of /openapi/v2: only paths, no schemas."""
     return {
         "swagger": "2.0",
         "info": {"title": "Kubernetes", "version": VERSION["gitVersion"]},
@@ -169,14 +169,14 @@ OPENAPI_V2_PROTOBUF_TYPE = "application/com.github.proto-openapi.spec.v2.v1.0+pr
 
 
 def openapi_v3_index() -> JsonObject:
-    """/openapi/v3: where the documents of the group versions are."""
+    """Return the answer of /openapi/v3: the addresses of the group versions' documents."""
     versions = {(r.group, r.version) for r in RESOURCES}
     names = sorted(f"apis/{group}/{version}" if group else "api/v1" for group, version in versions)
     return {"paths": {name: {"serverRelativeURL": f"/openapi/v3/{name}"} for name in names}}
 
 
 def openapi_v3(name: str) -> JsonObject | None:
-    """/openapi/v3/NAME; None when there is no such group version."""
+    """Return the answer of /openapi/v3/NAME; None if there is no such group version."""
     prefix, _, group_version = name.partition("/")
     members: list[Resource] = [
         r

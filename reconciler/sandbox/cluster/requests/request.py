@@ -133,7 +133,7 @@ def read_request(method: str, url: str, headers: dict[str, str], body: bytes) ->
 
 
 def read_target(path: tuple[str, ...]) -> Target | None:
-    """Return the resource that a path means; None when it means none."""
+    """Return the resource that a path names; None if it names none."""
     match path:
         case ("api", version, *segments):
             group = ""

@@ -115,7 +115,7 @@ class SchedulerView:
 
 
 def _row(node: Node, limits: FrozenMap[str, int | None] | None) -> RowSpec:
-    """Return a node as kube-scheduler sees it: unready and cordoned are taints."""
+    """Return a node in kube-scheduler's terms: unready and cordoned nodes have taints."""
     cordoned = (_CORDONED,) if node.unschedulable and _CORDONED not in node.taints else ()
     return RowSpec(
         name=node.name,

@@ -36,7 +36,7 @@ class SandboxSettings:
     cluster: ClusterSettings = field(default_factory=ClusterSettings)
     joiner: JoinerSettings = field(default_factory=JoinerSettings)
     faults: FaultScript | None = None
-    """What goes wrong from the first moment on."""
+    """Faults that are in force from the start."""
     region: str = _REGION
     """What AWS_REGION says."""
     programs: Path | None = None

@@ -19,7 +19,7 @@ from reconciler.records.kubernetes.encoding import (
 from reconciler.records.snapshot import CLUSTER_FILE, Json
 
 STANDARD_INPUT = "CONFIG"
-"""Stands for the file of a config that came from standard input."""
+"""Replaces the file of a config that was read from standard input."""
 FORM = orjson.OPT_SORT_KEYS | orjson.OPT_INDENT_2
 
 

@@ -7,7 +7,7 @@ from reconciler.model.text import counted_noun
 from reconciler.simulation.simulation import Result
 
 SHORT_SECONDS: Final = 300.0
-"""A node takes about a minute to come: figures of a shorter time say nothing of a day."""
+"""A node takes about a minute to join, so figures of a shorter time do not represent a day."""
 _TYPES_MAX: Final = 5
 
 

@@ -56,7 +56,7 @@ class GroupDetails:
         self._kept: dict[_Key, tuple[float, list[Answer]]] = {}
         """Answers by question, and until when they are valid."""
         self._failures: dict[_Key, int] = {}
-        """How often in a row a question was throttled or had no answer."""
+        """How many calls in a row were throttled or had no answer."""
 
     def answers(self, clients: Clients, region: Region, groups: Sequence[Group]) -> list[Answer]:
         """Return what is known of these groups' next nodes."""

@@ -25,8 +25,8 @@ HEARTBEATS_MAX: Final = 40
 """A node that is not empty after this many ends when the hook's own timeout is over."""
 _PER_SECOND: Final = auto_scaling_bucket("RecordLifecycleActionHeartbeat").per_second * SHARE
 WAITING_MAX: Final = int(_PER_SECOND * HEARTBEAT_SECONDS)
-"""Heartbeats that wait for their turn: as many as get through until the next ones are due. For more
-instances than that each is told less often, the one that was told longest ago first."""
+"""The limit of queued heartbeats: as many as can be sent until the next ones are due. With more
+instances each gets heartbeats less often, the one with the oldest heartbeat first."""
 _HEARTBEATS_AT_ONCE: Final = 2
 _COMPLETIONS_AT_ONCE: Final = 4
 

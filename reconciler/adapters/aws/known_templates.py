@@ -28,15 +28,15 @@ TEMPLATE_NAMES: Final = ("LaunchTemplateId", "LaunchTemplateName")
 AT_ONCE: Final = 200
 """Templates of one call. Source: EC2 API reference, DescribeLaunchTemplates, `MaxResults`."""
 COUNTS_SECONDS: Final = 600.0
-"""How long an answer counts while there is no newer one. Longer would be a guess: nodes that are
-launched meanwhile may be of a newer version. An instance that is seen to have one ends it sooner,
-for which each answer says when EC2 gave it (`LaunchTemplates.forget_outdated`)."""
+"""How long an answer is used while there is no newer one, since nodes that are launched later may
+have a newer version. It is dropped earlier when an instance shows a newer version; for this each
+answer states when EC2 gave it (`LaunchTemplates.forget_outdated`)."""
 UNKNOWN_SECONDS: Final = 60.0
-"""How long a template is left out of the question after EC2 did not know it."""
+"""How long a template that EC2 did not find is not requested again."""
 AGAIN_SECONDS: Final = 2.0
-"""How long nothing is asked after a throttle or no answer, doubled each time in a row."""
+"""The pause after a throttled or unanswered call; it doubles with each one in a row."""
 REFUSED_SECONDS: Final = 60.0
-"""The same after a refusal, such as for a missing right; and the longest of the above."""
+"""The pause after a refusal, such as for a missing permission, and the maximum of the above."""
 
 Template = tuple[str, str]
 """One of `TEMPLATE_NAMES`, and the template's name by it."""
@@ -47,7 +47,7 @@ Ask = Callable[[str, Sequence[str]], Iterable[Mapping[str, Any]]]
 class _Known:
     at: float
     entry: Mapping[str, Any] | None
-    """With `TOLD_AT`; None: EC2 does not know it."""
+    """With `TOLD_AT`; None: it does not exist in EC2."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from reconciler.model.ids import Region
 from reconciler.records.aws import Answer, served_since
 
 GROUPS_PER_READ: Final = 10
-"""How many groups' activities are asked for in an observation at most."""
+"""The maximum of groups whose activities are requested in one observation."""
 
 Activity = Mapping[str, Any]
 Ask = Callable[[str, Collection[str]], Iterable[tuple[str, Activity]]]

@@ -13,7 +13,7 @@ from reconciler.model.errors import NotFound, Refused, Throttled, Unavailable
 from reconciler.model.ids import Region
 
 KEPT_SECONDS = 60.0
-"""How long an answer counts, also that EC2 does not know a fleet."""
+"""How long an answer is used, also the answer that a fleet does not exist."""
 AT_ONCE = 20
 """Fleets of one call."""
 

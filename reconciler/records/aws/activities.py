@@ -9,7 +9,7 @@ from reconciler.model.ids import InstanceId
 from reconciler.records.aws.fields import Wire
 
 SEEN: Final = "Seen"
-"""Not a status of Auto Scaling, which told no activity of the instance: see `served_since`."""
+"""Our own status of an instance whose activity Auto Scaling did not return: see `served_since`."""
 _INTO_SERVICE: Final = re.compile(
     r"Launching a new EC2 instance(?: from warm pool)?: (i-[0-9a-f]+)", re.ASCII
 )

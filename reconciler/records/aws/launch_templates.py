@@ -11,14 +11,14 @@ from reconciler.records.aws.fields import Count, Wire, moment_of, read_entries
 from reconciler.records.aws.group_market import SPOT_MARKET
 
 _DIGITS_MAX = 18
-"""Longer version numbers are none: whoever writes a file of answers may write anything."""
+"""A longer version number is ignored, because a file of answers may contain anything."""
 
 TEMPLATES_NOT_TOLD = "LaunchTemplatesNotTold"
-"""Beside `LaunchTemplates` in the answers of our adapters: each template (`Name`) whose version EC2
-does not tell, and `Why`."""
+"""Next to `LaunchTemplates` in the answers of our adapters: each template (`Name`) whose version
+EC2 does not return, and `Why`."""
 
 TOLD_AT = "ToldAt"
-"""In each entry of `LaunchTemplates` in the answers of our adapters: when EC2 told it."""
+"""In each entry of `LaunchTemplates` in the answers of our adapters: when EC2 returned it."""
 
 
 class TemplateSpecificationWire(Wire):
@@ -67,11 +67,11 @@ class LaunchTemplates:
     latest: dict[str, int] = field(default_factory=dict)
     default: dict[str, int] = field(default_factory=dict)
     told_at: dict[str, datetime] = field(default_factory=dict)
-    """When EC2 told the two; templates of files have none."""
+    """When EC2 returned latest and default, by id; templates of files have none."""
     instance_types: dict[tuple[str, str], str] = field(default_factory=dict)
     """By id and version number."""
     spot: set[tuple[str, str]] = field(default_factory=set)
-    """Id and version number of those that launch spot instances by themselves."""
+    """Id and version number of the versions that request spot instances themselves."""
 
     def id_of(self, specification: TemplateSpecificationWire) -> str:
         """Return the template's id; empty when only an unknown name is given."""

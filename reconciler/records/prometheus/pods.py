@@ -44,8 +44,8 @@ _RESOURCES: Final = {"cpu": ("cpu", 1000), "memory": ("memory", 1),
                      "aws_amazon_com_neuron": ("aws.amazon.com/neuron", 1)}  # fmt: skip
 """By name in a metric: the name in a pod's requests, and its units per unit of the metric."""
 _OWN: Final = ("namespace", "pod", "uid", "container")
-"""Labels of kube-state-metrics that a server replaces by those of its target, unless it is told to
-honor them (`honor_labels`); it keeps ours with a prefix then."""
+"""Labels of kube-state-metrics that a server replaces by those of its target, unless its
+scrape has `honor_labels`; it keeps the original ones with a prefix then."""
 _EXPORTED: Final = "exported_"
 _BY_POD: Final = "namespace, pod, uid, exported_namespace, exported_pod, exported_uid"
 

@@ -96,8 +96,8 @@ ID_PARAMETERS: Mapping[str, tuple[str, str]] = {
     "CreateTags": ("Resources", ""),
     "DeleteTags": ("Resources", ""),
 }
-"""Calls about resources that exist: the parameter with their ids, and EC2's word for them; empty:
-the ids tell."""
+"""Calls about existing resources: the parameter with their ids, and EC2's name of their type; if
+empty, the ids show it."""
 KINDS: Mapping[str, str] = {"i": "instance", "lt": "launch-template", "vol": "volume"}
 """By what ids begin with, where that is not the kind itself."""
 CREATED: Mapping[str, str] = {

@@ -118,9 +118,9 @@ class Workload(Section):
     """Of its members `<name>-0` and so on."""
     namespace: WorkloadName = "default"
     cpu: Cpu
-    """What a pod asks for; each member draws its own from a range."""
+    """The CPU request of a pod; each member draws its own from a range."""
     memory: Memory
-    """Likewise."""
+    """The memory request, in the same way."""
     node_selector: dict[str, Text] = Field(default_factory=dict)
     """In place of the file's."""
     annotations: dict[str, Text] = Field(default_factory=dict)

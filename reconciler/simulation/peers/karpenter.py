@@ -40,7 +40,7 @@ NOMINATION_SECONDS = 20.0
 POD_EVENT_SECONDS = 10.0
 """Pod events of a node do not count for this time after one that counted."""
 UNAVAILABLE_SECONDS = 180.0
-"""How long what EC2 had no capacity for is not requested."""
+"""How long an offer is not requested after EC2 had no capacity for it."""
 REPLACEMENT_SECONDS = 600.0
 """A replacement that is not a node by then ends its command."""
 LAST_MOMENT_SECONDS = 118.0

@@ -1,8 +1,8 @@
 """What a cause of trouble is, and what the rules that find causes read."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Literal
+from typing import Final, Literal
 
 from reconciler.web.board import LeadershipView, View
 
@@ -70,3 +70,11 @@ class Seen:
 
 
 Rule = Callable[[Seen], Iterator[Cause]]
+_NAMED_MAX: Final = 3
+
+
+def first_of(names: Iterable[str], between: str = ", ") -> str:
+    """Return the first names, and how many more there are."""
+    found = list(names)
+    more = len(found) - _NAMED_MAX
+    return between.join(found[:_NAMED_MAX]) + (f" (and {more} more)" if more > 0 else "")

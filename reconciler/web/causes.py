@@ -6,6 +6,7 @@ There is one rule per kind of problem; `verdict.py` decides which is shown first
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from datetime import timedelta
 from typing import Final
 
 from reconciler.loops.describe import describe
@@ -20,15 +21,17 @@ from reconciler.model.errors import (
     Unavailable,
 )
 from reconciler.model.ids import Region
+from reconciler.model.text import duration
 from reconciler.planner.clocks import SKEW_MAX
 from reconciler.planner.demand import FLEET
 from reconciler.web.cause import Cause, Rule, Seen
 from reconciler.web.failing import PastAction
 from reconciler.web.failing_calls import causes_of_calls
 from reconciler.web.held_back import HELD_BACK, planning_failures
-from reconciler.web.second_loop import second_loop_fails
 from reconciler.web.waiting_causes import WAITING_RULES
 
+SECOND_LOOP_FAILS_SECONDS: Final = 600.0
+"""A forge that restarts, or a push that loses against others for a while, is no trouble."""
 STARTING_SECONDS: Final = 120.0
 """How long the first cycle may take; afterwards its absence is a failure."""
 ALIKE_MAX: Final = 3
@@ -323,6 +326,21 @@ def _unseen_departing(seen: Seen) -> Iterator[Cause]:
     )
 
 
+def _second_loop(seen: Seen) -> Iterator[Cause]:
+    """Yield why the second loop's turns fail, once every one has for some minutes."""
+    seconds = seen.second_loop_failing_seconds
+    if seconds >= SECOND_LOOP_FAILS_SECONDS:
+        why = seen.view.second_loop.removeprefix("failed: ")
+        yield Cause(
+            kind="second-loop-fails",
+            level="degraded",
+            headline="Second loop fails",
+            detail=f"for {duration(timedelta(seconds=seconds))}: {why}",
+            remedy="check the repository's address, its credentials and what the remote says;"
+            " changes of the branch may not come into force meanwhile",
+        )
+
+
 RULES: Final[tuple[Rule, ...]] = (
     _stuck,
     _cycles,
@@ -334,7 +352,7 @@ RULES: Final[tuple[Rule, ...]] = (
     _unseen_departing,
     _queue,
     _config,
-    second_loop_fails,
+    _second_loop,
     *WAITING_RULES,
     *HELD_BACK,
 )

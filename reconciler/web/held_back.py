@@ -3,7 +3,7 @@
 Each yields what one of the shipped alerts is about, so that the status names it too.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 from reconciler.loops.reason_words import usual_remedy
@@ -13,9 +13,8 @@ from reconciler.planner.explain.held import held_in_words
 from reconciler.planner.fleets.health import MISSING, SILENT
 from reconciler.planner.planning_failure import CODE as PLANNING_FAILED
 from reconciler.telemetry.scrubbing import Scrubber
-from reconciler.web.cause import Cause, Rule, Seen
+from reconciler.web.cause import Cause, Rule, Seen, first_of
 
-NAMED: Final = 3
 NO_PROGRESS: Final = "no-progress"
 HELD_REMEDIES: Final[Mapping[HeldCode, str]] = {
     "safety-stop": "wait for the next full list of the cluster; `reconciler explain node NODE` says"
@@ -73,7 +72,7 @@ def held_nodes(seen: Seen) -> Iterator[Cause]:
     for each in seen.view.plan.held if seen.view.plan is not None else ():
         found.setdefault(each.code, []).append(each)
     for code, held in sorted(found.items()):
-        names = _listed(each.node or f"instance {each.instance}" for each in held)
+        names = first_of(each.node or f"instance {each.instance}" for each in held)
         verb, each_one = ("is", "it") if len(held) == 1 else ("are", "each")
         yield Cause(
             kind="nodes-held",
@@ -116,7 +115,7 @@ def below_minimum(seen: Seen) -> Iterator[Cause]:
             kind="below-minimum",
             level="limited",
             headline=f"{counted_noun(nodes, 'node')} of min_capacity {_do(nodes)} not come",
-            detail=_listed((f"{f.fleet} in {f.region}: {f.unavailable}" for f in short), "; "),
+            detail=first_of((f"{f.fleet} in {f.region}: {f.unavailable}" for f in short), "; "),
             remedy="`reconciler explain fleet NAME` says more",
         )
 
@@ -137,12 +136,6 @@ def _first_of(pods: list[Unplaceable], code: str, between: str) -> str:
     more = len({each.pod.namespace for each in pods}) - 1
     text = f"{first.pod}{between}{detail}"
     return f"{text}; also in {counted_noun(more, 'more namespace')}" if more else text
-
-
-def _listed(names: Iterable[str], between: str = ", ") -> str:
-    found = list(names)
-    more = len(found) - NAMED
-    return between.join(found[:NAMED]) + (f" (and {more} more)" if more > 0 else "")
 
 
 HELD_BACK: Final[tuple[Rule, ...]] = (halted_updates, no_progress, below_minimum, held_nodes)

@@ -11,9 +11,7 @@ from typing import Final
 from reconciler.model.ids import Region
 from reconciler.model.plan import Plan, Reason, ReasonKind
 from reconciler.model.text import counted_noun
-from reconciler.web.cause import Cause, CauseKind, Rule, Seen
-
-FLEETS_NAMED: Final = 3
+from reconciler.web.cause import Cause, CauseKind, Rule, Seen, first_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,14 +107,11 @@ def _unavailable(seen: Seen) -> Iterator[Cause]:
 
 def _missing(found: list[Reason]) -> str:
     names = sorted(f"{reason.fleet} in {reason.region}" for reason in found)
-    more = f" (and {len(names) - FLEETS_NAMED} more)" if len(names) > FLEETS_NAMED else ""
-    return f"EC2 does not have {', '.join(names[:FLEETS_NAMED])}{more}"
+    return f"EC2 does not have {first_of(names)}"
 
 
 def _named(found: list[Reason]) -> str:
-    named = "; ".join(f"{each.fleet}: {each.detail}" for each in found[:FLEETS_NAMED])
-    left = len(found) - FLEETS_NAMED
-    return named + (f" (and {counted_noun(left, 'more fleet')})" if left > 0 else "")
+    return first_of((f"{each.fleet}: {each.detail}" for each in found), "; ")
 
 
 def _budget(seen: Seen) -> Iterator[Cause]:

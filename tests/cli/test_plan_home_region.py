@@ -81,7 +81,7 @@ def test_region_that_the_answers_state_counts_first(bare: Desk) -> None:
 
 
 def test_answers_without_region_are_of_the_region_of_the_nodes(bare: Desk) -> None:
-    """The node would count as launching for ever, and a pending pod would wait for it."""
+    """The node would always count as launching, and a pending pod would wait for it."""
     made = bare.plan_of(
         node("n1"),
         pod("a", node="n1", cpu="3"),
@@ -155,7 +155,7 @@ def test_broken_aws_settings_do_not_stop_an_offline_plan(
     bare: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Offline planning needs no AWS: a profile that does not exist would end it."""
-    monkeypatch.setenv("AWS_PROFILE", "nobody")
+    monkeypatch.setenv("AWS_PROFILE", "missing-profile")
     assert only_fleet(bare.plan_of())["region"] == "us-east-1"
 
 

@@ -169,9 +169,11 @@ def _other_cluster(plan: TerraformPlanJson) -> Iterator[Finding]:
         touched = each.importing or (each.is_changed and each.step != "forget")
         message = ""
         if there and there != here and not _gets_own_tag(each, root):
-            cure = f"name {there} as the cluster again; or, if it is of {here}, set that tag to"
-            cure += f" {here} in AWS and in the config; or let go of it: terraform state rm"
-            cure = f"{cure} '{each.address}'" if not each.importing else "take it out of imports.tf"
+            cure = "take it out of imports.tf"
+            if not each.importing:
+                cure = f"name {there} as the cluster again; or, if it is of {here}, set that tag"
+                cure += f" to {here} in AWS and in the config; or let go of it: terraform state rm"
+                cure += f" '{each.address}'"
             message = f"{each.importing or each.before.get('id')} has the tag cluster={there}, and"
             message += f" this root module is of {here}: {cure}"
         elif later and later != here:

@@ -55,7 +55,7 @@ def give_back_abandoned(builder: PlanBuilder, node: Node) -> None:
 
 
 def _why_abandoned(view: ClusterView, node: Node) -> str | None:
-    """Return why nobody continues the drain of the node; None if somebody may, or if in doubt."""
+    """Return why no program continues the drain of the node; None if one may, or if in doubt."""
     if _is_of_unnamed_fleet(view, node):
         return "the config does not name its fleet there any more"
     orphans = view.inventory.orphans

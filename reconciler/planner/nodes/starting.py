@@ -91,6 +91,29 @@ def unready_since(node: Node, instance: Instance | None) -> datetime | None:
     return max(filter(None, (node.ready_changed_at, started_at(node, instance))), default=None)
 
 
+def unready_time_ends_at(
+    node: Node, instance: Instance | None, at: datetime, settings: PlannerSettings
+) -> datetime | None:
+    """Return when a node that is not Ready may be replaced; None if it is not known since when.
+
+    That is when `unready_time` is over, and of a node that is joining also `instance_init_time`.
+
+    Args:
+        node: The node.
+        instance: As for `started_at`.
+        at: The time of the plan.
+        settings: For both times, and start-up taints.
+    """
+    since = unready_since(node, instance)
+    if since is None:
+        return None
+    ends = since + timedelta(seconds=settings.unready_seconds)
+    if not is_joining(node, instance, at, settings):
+        return ends
+    started = started_at(node, instance) or since
+    return max(ends, started + timedelta(seconds=settings.instance_init_seconds))
+
+
 def is_joining(
     node: Node, instance: Instance | None, at: datetime, settings: PlannerSettings
 ) -> bool:

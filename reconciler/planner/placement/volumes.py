@@ -339,7 +339,7 @@ class VolumeResolver:
     def _static_claims(self, pod: Pod) -> dict[str, list[PersistentVolumeClaim]]:
         """Return the pod's unbound claims of each class whose volumes are made by hand.
 
-        A pod that has a node runs without them, or never will: nobody binds them for it.
+        A pod that has a node already runs without them or never runs: no program binds them for it.
         """
         found: dict[str, list[PersistentVolumeClaim]] = {}
         if pod.node_name is not None:

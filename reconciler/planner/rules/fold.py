@@ -67,7 +67,7 @@ FAILED: tuple[Rule, ...] = (
     local_storage.judge,
     critical.judge,
 )
-"""For failed pods: they serve nobody, and budgets do not count them."""
+"""For failed pods: no Service sends them requests, and budgets do not count them."""
 
 RULINGS_MAX = 20_000
 """How many rulings under one set of terms are cached, twice over."""

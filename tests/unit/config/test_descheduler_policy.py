@@ -201,7 +201,7 @@ profiles:
 
 
 def test_unknown_argument_of_a_policy_file_is_named_with_the_nearest_one(tmp_path: Path) -> None:
-    """Pydantic's own words ("Extra inputs are not permitted") help nobody."""
+    """Pydantic's own words ("Extra inputs are not permitted") do not say what to change."""
     with pytest.raises(ConfigError) as caught:
         load(tmp_path, POLICY.replace("podRestartThreshold", "podRestartTreshold"))
     (problem,) = caught.value.problems

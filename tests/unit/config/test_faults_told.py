@@ -93,7 +93,7 @@ def test_kubernetes_object_is_named_as_such(key: str) -> None:
 
 
 def test_expression_that_cannot_be_read_is_told_with_the_part_that_is_meant() -> None:
-    """Cluster Autoscaler takes it: without a word on the part, nobody knows what to write."""
+    """Cluster Autoscaler takes it: the message has to name the part that is refused."""
     (problem,) = problems_of(
         "expander_priorities: {10: ['\\pL+-spot']}\n" + with_fleets("{size: small}")
     )

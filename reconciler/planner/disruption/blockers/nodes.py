@@ -6,7 +6,7 @@ minima, how many at once) are asked by the method that has them.
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Final
 
 from reconciler.model.cluster import Node, Pod
@@ -17,7 +17,7 @@ from reconciler.planner.disruption.blocker import Blocker
 from reconciler.planner.disruption.drains.idleness import counted, in_use
 from reconciler.planner.fleets.instances.protected_instances import EMPTY_WAITS, PODS_STAY
 from reconciler.planner.fleets.inventory import FleetStatus
-from reconciler.planner.nodes.starting import is_joining, started_at, unready_since
+from reconciler.planner.nodes.starting import unready_time_ends_at
 from reconciler.planner.rules import Judge, first_irreplaceable, forbidding
 from reconciler.planner.view import ClusterView
 
@@ -118,25 +118,13 @@ def _removals_halted(asked: _Asked) -> Blocker | None:
 def _not_ready(asked: _Asked) -> Blocker | None:
     if asked.node.ready:
         return None
-    until, wait = _may_be_replaced_at(asked), asked.view.settings.unready_seconds
-    if until is None or until <= asked.view.at:
+    node, view = asked.node, asked.view
+    instance = view.inventory.instance_of_node.get(node.name)
+    until = unready_time_ends_at(node, instance, view.at, view.settings)
+    if until is None or until <= view.at:
         return Blocker("not-ready", "it is not Ready")
-    after = f"unready_time ({duration(timedelta(seconds=wait))})"
+    after = f"unready_time ({duration(timedelta(seconds=view.settings.unready_seconds))})"
     return Blocker("not-ready", f"it is not Ready; after {after} it may be replaced", until)
-
-
-def _may_be_replaced_at(asked: _Asked) -> datetime | None:
-    """Return when `unready_time` of a node that is not Ready is over; None: not known."""
-    view = asked.view
-    instance = view.inventory.instance_of_node.get(asked.node.name)
-    since = unready_since(asked.node, instance)
-    if since is None:
-        return None
-    until = since + timedelta(seconds=view.settings.unready_seconds)
-    if not is_joining(asked.node, instance, view.at, view.settings):
-        return until
-    started = started_at(asked.node, instance) or since
-    return max(until, started + timedelta(seconds=view.settings.instance_init_seconds))
 
 
 def _unseen(asked: _Asked) -> Blocker | None:
@@ -205,7 +193,7 @@ def empty_node_blocker(
 def irreplaceable_pod(judge: Judge, pods: Iterable[Pod]) -> Blocker | None:
     """Return a blocker for the first pod that must not end with the node; None if there is none.
 
-    Such a pod need not count otherwise, so that the node may be empty but for it.
+    Such a pod need not count otherwise, so that the node may have no other pod.
     """
     found = first_irreplaceable(judge, pods)
     if found is None:

@@ -1,7 +1,7 @@
 """Method: replaces nodes that have not been Ready for `unready_time` (docs/scale-in.md)."""
 
 from collections.abc import Mapping
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from reconciler.model.actions import AnyAction, DeleteNode, TerminateInstance
 from reconciler.model.cluster import Node
@@ -15,7 +15,7 @@ from reconciler.planner.disruption.drains.actions import terms_of
 from reconciler.planner.disruption.limits.removals import target_may_fall
 from reconciler.planner.nodes.drain_taints import is_draining
 from reconciler.planner.nodes.outages import find_outages
-from reconciler.planner.nodes.starting import is_joining, unready_since
+from reconciler.planner.nodes.starting import unready_since, unready_time_ends_at
 from reconciler.planner.removal import Removal
 from reconciler.planner.rules import first_irreplaceable, judge_of
 from reconciler.planner.view import ClusterView
@@ -63,17 +63,12 @@ def _outages(view: ClusterView) -> Mapping[Region, str]:
 
 
 def _unready_since(view: ClusterView, node: Node) -> datetime | None:
-    """Return since when the node has been not Ready; None if that is shorter than `unready_time`.
-
-    None as well if it never joined.
-    """
+    """Return since when the node has been not Ready; None if it may not be replaced yet."""
     instance = view.inventory.instance_of_node.get(node.name)
-    if node.ready or is_joining(node, instance, view.at, view.settings):
+    ends = unready_time_ends_at(node, instance, view.at, view.settings)
+    if node.ready or ends is None or ends > view.at:
         return None
-    since = unready_since(node, instance)
-    if since is None or view.at - since < timedelta(seconds=view.settings.unready_seconds):
-        return None
-    return since
+    return unready_since(node, instance)
 
 
 def _resolve(builder: PlanBuilder, node: Node, key: FleetKey, spent: str) -> None:

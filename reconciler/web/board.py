@@ -86,6 +86,8 @@ class View:
     cycles: int = 0
     errors_in_a_row: int = 0
     succeeded_at: datetime | None = None
+    unsaved_since: datetime | None = None
+    """When saving the state that must survive a restart failed first; None: all of it is saved."""
     turned_seconds: float = 0.0
     """Monotonic time of the loop's last sign of life: a cycle, a plan or an action, or an answer to
     a call that it waits for."""
@@ -356,8 +358,10 @@ class StatusBoard:
                 turned_seconds=now,
             )
             if report.error is None:
+                since = self._view.unsaved_since or self._clock.now()
                 self._view = replace(
                     view,
+                    unsaved_since=None if report.unkept is None else since,
                     errors_in_a_row=0,
                     succeeded_seconds=now,
                     succeeded_at=self._clock.now(),

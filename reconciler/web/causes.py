@@ -26,7 +26,7 @@ from reconciler.planner.clocks import SKEW_MAX
 from reconciler.planner.demand import FLEET
 from reconciler.web.cause import Cause, Rule, Seen
 from reconciler.web.failing import PastAction
-from reconciler.web.failing_calls import causes_of_calls
+from reconciler.web.failing_calls import causes_of_calls, state_not_saved
 from reconciler.web.held_back import HELD_BACK, planning_failures
 from reconciler.web.waiting_causes import WAITING_RULES
 
@@ -348,6 +348,7 @@ RULES: Final[tuple[Rule, ...]] = (
     _election,
     planning_failures,
     _failed_actions,
+    state_not_saved,
     _silent_regions,
     _unseen_departing,
     _queue,

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from reconciler.loops.describe import Value, describe
-from reconciler.model.actions import AnyAction, SetCapacity, TerminateInstance
+from reconciler.model.actions import AnyAction, EvictPod, SetCapacity, TerminateInstance
 from reconciler.model.errors import (
     Conflict,
     NotFound,
@@ -24,7 +24,7 @@ EACH_TIME_MIN: Final = 3
 """How often in addition: another program may change a target right before us, now and then."""
 _ACTIONS_MAX: Final = 1000
 REFUSALS: Final = frozenset(each.__name__ for each in (Conflict, NotFound, Refused, Throttled))
-"""What EC2 and Auto Scaling answer now and then while all is well."""
+"""What EC2, Auto Scaling and the API server answer now and then while all is well."""
 _FAILURES: Final = REFUSALS | {OutcomeUnknown.__name__, Unavailable.__name__}
 """Denials and want of capacity have causes of their own, whether or not they last."""
 
@@ -42,11 +42,12 @@ class PastAction:
 
     @property
     def fails_each_time(self) -> bool:
-        """Return whether it is a call of EC2 or Auto Scaling that has failed for minutes."""
-        if self.since is None or not _is_of_cloud(self.outcome.action):
+        """Return whether it has been refused for minutes; a call of EC2 also if it failed."""
+        if self.since is None:
             return False
+        counted = _FAILURES if is_of_cloud(self.outcome.action) else REFUSALS
         lasts = self.at - self.since >= EACH_TIME_FOR and self.times >= EACH_TIME_MIN
-        return lasts and self.outcome.error in _FAILURES
+        return lasts and self.outcome.error in counted
 
 
 @dataclass(slots=True)
@@ -63,7 +64,7 @@ class FailingActions:
             return  # it was not tried, as an earlier step failed
         key = describe(outcome.action).identity
         before = self._kept.pop(key, None)
-        routine = outcome.error not in REFUSALS or not _is_of_cloud(outcome.action)
+        routine = outcome.error not in REFUSALS or isinstance(outcome.action, EvictPod)
         if outcome.settled or (outcome.kind == "refused" and routine):
             return  # a refusal is routine: a budget, or instances that EC2 protects
         since, times = past.at, 0
@@ -83,7 +84,8 @@ class FailingActions:
         return tuple(sorted(found, key=lambda past: past.at, reverse=True))
 
 
-def _is_of_cloud(action: AnyAction) -> bool:
+def is_of_cloud(action: AnyAction) -> bool:
+    """Return whether EC2 or Auto Scaling carries it out, not the API server."""
     return isinstance(action, SetCapacity | TerminateInstance)
 
 

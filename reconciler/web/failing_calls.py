@@ -1,13 +1,13 @@
-"""Causes for calls of EC2 and Auto Scaling that fail at each try, for minutes."""
+"""Causes for what fails or is refused at each try, for minutes: actions, and saving the state."""
 
 from collections.abc import Iterable, Iterator
 
 from reconciler.loops.describe import describe
-from reconciler.model.actions import SetCapacity, TerminateInstance
+from reconciler.model.actions import TerminateInstance
 from reconciler.model.errors import Throttled
 from reconciler.model.text import duration
-from reconciler.web.cause import Cause
-from reconciler.web.failing import REFUSALS, PastAction
+from reconciler.web.cause import Cause, Seen
+from reconciler.web.failing import EACH_TIME_FOR, REFUSALS, PastAction, is_of_cloud
 
 
 def causes_of_calls(lasting: Iterable[PastAction]) -> Iterator[Cause]:
@@ -18,15 +18,15 @@ def causes_of_calls(lasting: Iterable[PastAction]) -> Iterator[Cause]:
     """
     alike: dict[tuple[str, str, str], list[PastAction]] = {}
     for past in lasting:
-        action = past.outcome.action
-        assert isinstance(action, SetCapacity | TerminateInstance), "no others are asked for"
-        key = (describe(action).name, action.region, past.outcome.error)
-        alike.setdefault(key, []).append(past)
+        text = describe(past.outcome.action)
+        region = str(text.facts.get("region") or "")
+        alike.setdefault((text.name, region, past.outcome.error), []).append(past)
     for (name, _, error), found in alike.items():
-        verb, remedy = _words(error)
+        of_cloud = is_of_cloud(found[0].outcome.action)
+        verb, remedy = _of_cloud(error) if of_cloud else _of_cluster(error)
         more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
         yield Cause(
-            kind="ec2-call-fails",
+            kind="ec2-call-fails" if of_cloud else "action-failed",
             level="degraded",
             headline=f"{name} {verb}",
             detail=f"{_detail(found[0])}{more}",
@@ -34,8 +34,27 @@ def causes_of_calls(lasting: Iterable[PastAction]) -> Iterator[Cause]:
         )
 
 
-def _words(error: str) -> tuple[str, str]:
-    """Return what becomes of the calls, and what to do about it."""
+def state_not_saved(seen: Seen) -> Iterator[Cause]:
+    """Yield that the state which must survive a restart has not been saved for minutes."""
+    view = seen.view
+    since, last = view.unsaved_since, view.last_cycle
+    if since is None or last is None or last.unkept is None or view.succeeded_at is None:
+        return
+    lasted = view.succeeded_at - since
+    if lasted < EACH_TIME_FOR:
+        return
+    yield Cause(
+        kind="action-failed",
+        level="degraded",
+        headline="State is not saved",
+        detail=f"{last.unkept}; for {duration(lasted)}",
+        remedy="compare the Role with `reconciler manifest`; the next restart forgets cool-offs"
+        " and halted updates",
+    )
+
+
+def _of_cloud(error: str) -> tuple[str, str]:
+    """Return what becomes of calls to EC2 or Auto Scaling, and what to do about it."""
     if error == Throttled.__name__:
         who = "find who else calls EC2 or Auto Scaling so often in this account and region"
         return "is throttled", f"{who}; it is tried again by itself"
@@ -44,12 +63,24 @@ def _words(error: str) -> tuple[str, str]:
     return "fails", "look at AWS's health page; it is tried again by itself"
 
 
+def _of_cluster(error: str) -> tuple[str, str]:
+    """Return what becomes of calls to the API server, and what to do about it."""
+    if error == Throttled.__name__:
+        who = "look at the API server's priority and fairness, and who else calls it so often"
+        return "is throttled", f"{who}; it is tried again by itself"
+    who = "look for an admission policy, a webhook or a controller that keeps nodes from changes"
+    return "is refused", f"{who}; it is tried again by itself"
+
+
 def _detail(past: PastAction) -> str:
     action, outcome = past.outcome.action, past.outcome
-    assert isinstance(action, SetCapacity | TerminateInstance), "no others are asked for"
-    of = f"{action.instance} of " if isinstance(action, TerminateInstance) else ""
+    text = describe(action)
+    place = text.subject
+    if text.region:
+        place = f"{text.subject} in {text.region}"
+    elif isinstance(action, TerminateInstance):
+        place = f"{action.instance} of {action.fleet} in {action.region}"
+    elif key := text.facts.get("key"):
+        place = f"{key} on {text.subject}"
     lasted = duration(past.at - (past.since or past.at))
-    return (
-        f"{of}{action.fleet} in {action.region}: {outcome.detail or outcome.error}; each of"
-        f" {past.times} tries in {lasted}"
-    )
+    return f"{place}: {outcome.detail or outcome.error}; each of {past.times} tries in {lasted}"

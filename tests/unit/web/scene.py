@@ -10,7 +10,7 @@ from reconciler.gitops.drift.live import LiveDrift
 from reconciler.loops.reconcile_loop import CycleReport
 from reconciler.model.actions import SetCapacity
 from reconciler.model.cluster import Node, Pod
-from reconciler.model.errors import ReconcilerError
+from reconciler.model.errors import PortError, ReconcilerError
 from reconciler.model.ids import FleetId, FleetKey, NodeName, PodKey, Region
 from reconciler.model.outcome import Outcome, OutcomeKind
 from reconciler.model.plan import (
@@ -104,6 +104,7 @@ class Scene:
         nodes: tuple[Node, ...] = (),
         cloud: CloudState | None = None,
         error: ReconcilerError | None = None,
+        unkept: PortError | None = None,
         gathered_seconds: float = 0.0,
         handled: tuple[Handled, ...] = (),
         **plan: Any,
@@ -128,6 +129,7 @@ class Scene:
             snapshot=snapshot,
             plan=made,
             outcomes=outcomes,
+            unkept=unkept,
             gathered_seconds=gathered_seconds,
             handled=handled,
             plan_seconds=0.04,

@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 
-from reconciler.model.actions import EvictPod, TerminateInstance
+from reconciler.model.actions import EvictPod, TaintNode, TerminateInstance
+from reconciler.model.cluster import Taint
+from reconciler.model.errors import Forbidden
 from reconciler.model.ids import FleetId, InstanceId, NodeName, PodKey
 from reconciler.model.outcome import Outcome, OutcomeKind
 from reconciler.model.plan import Held
@@ -171,6 +173,65 @@ def test_refusals_that_are_explained_elsewhere_are_no_cause() -> None:
     skipped = replace(ended(2), kind="refused", detail="an earlier step failed: no answer")
     with Scene() as scene:
         tried(scene, budget, protected, skipped, times=6, apart_seconds=60)
+        assert causes(scene) == []
+
+
+def marked(key: str = "fleet-reconciler.io/removal-candidate") -> Outcome:
+    """A taint on a node."""
+    action = TaintNode(
+        node=NodeName("n-1"),
+        taint=Taint(key=key, value="idle", effect="PreferNoSchedule"),
+        policy="scale-in",
+        because="empty",
+    )
+    return Outcome(action=action, kind="applied")
+
+
+@pytest.mark.parametrize(
+    ("error", "headline", "remedy"),
+    [
+        ("Refused", "taint-node is refused", "admission policy"),
+        ("Conflict", "taint-node is refused", "a controller"),
+        ("Throttled", "taint-node is throttled", "priority and fairness"),
+    ],
+)
+def test_change_of_a_node_that_the_api_server_refuses_for_minutes_is_a_cause(
+    error: str, headline: str, remedy: str
+) -> None:
+    """An admission policy refused every taint for hours: no node went, and the verdict was OK."""
+    refused = answered(marked(), error, "node n-1: no")
+    with Scene() as scene:
+        tried(scene, refused, times=3, apart_seconds=50)
+        assert causes(scene) == []
+        scene.clock.advance(50)
+        scene.cycle(refused)
+        (cause,) = causes(scene)
+        assert (cause["kind"], cause["level"]) == ("action-failed", "degraded")
+        assert cause["headline"] == headline
+        assert cause["detail"] == (
+            "fleet-reconciler.io/removal-candidate on n-1: node n-1: no; each of 4 tries in 2m30s"
+        )
+        assert remedy in cause["remedy"]
+        scene.cycle(marked())
+        assert causes(scene) == []
+
+
+def test_state_that_cannot_be_saved_for_minutes_is_a_cause() -> None:
+    """The next restart would forget that a rolling update is halted."""
+    denied = Forbidden("lease kube-system/fleet-reconciler", "no right to update leases")
+    with Scene() as scene:
+        scene.cycle(unkept=denied)
+        scene.clock.advance(100)
+        scene.cycle(unkept=denied)
+        assert causes(scene) == []
+        scene.clock.advance(50)
+        scene.cycle(unkept=denied)
+        (cause,) = causes(scene)
+        assert (cause["kind"], cause["level"]) == ("action-failed", "degraded")
+        assert cause["headline"] == "State is not saved"
+        assert "no right to update leases; for 2m30s" in cause["detail"]
+        assert "halted updates" in cause["remedy"]
+        scene.cycle()
         assert causes(scene) == []
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final
 
-from reconciler.adapters.aws.known_groups import Group
+from reconciler.adapters.aws.group_cache import Group
 from reconciler.model.errors import Forbidden, NotFound, Refused, Throttled, Unavailable
 from reconciler.model.ids import Region
 from reconciler.records.aws import Answer, served_since

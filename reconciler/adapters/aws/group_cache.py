@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
-from reconciler.adapters.aws.background import InBackground
+from reconciler.adapters.aws.background_reads import BackgroundReads
 from reconciler.model.ids import Region
 
 FRESH_SECONDS: Final = 60.0
@@ -26,7 +26,7 @@ Reservations = list[dict[str, Any]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Known:
+class GroupAnswers:
     """Groups by name and their instances, as AWS answered."""
 
     groups: Mapping[str, Group]
@@ -44,19 +44,19 @@ class Known:
         )
 
 
-class Asking(Protocol):
+class GroupRequests(Protocol):
     """Requests groups from Auto Scaling, all of them or some by name."""
 
-    def all(self) -> Known:
+    def all(self) -> GroupAnswers:
         """Return all our groups."""
         ...
 
-    def some(self, names: Sequence[str]) -> Known:
+    def some(self, names: Sequence[str]) -> GroupAnswers:
         """Return the groups of these names."""
         ...
 
 
-class KnownGroups:
+class CachedGroups:
     """Keeps a region's groups, so that a cycle requests only those that may have changed.
 
     While a group is short of instances, has launching or ending ones, or was changed by us or had a
@@ -72,11 +72,11 @@ class KnownGroups:
     def __init__(self, monotonic: Callable[[], float] = time.monotonic) -> None:
         self._monotonic = monotonic
         self._lock = threading.Lock()
-        self._known: dict[Region, Known] = {}
+        self._known: dict[Region, GroupAnswers] = {}
         self._changed: dict[Region, dict[str, float]] = {}
-        self._background = InBackground("auto-scaling")
+        self._background = BackgroundReads("auto-scaling")
 
-    def read(self, region: Region, ask: Asking) -> Known:
+    def read(self, region: Region, ask: GroupRequests) -> GroupAnswers:
         """Return every group of a region, read as far as necessary.
 
         Raises:
@@ -125,10 +125,10 @@ class KnownGroups:
         """Wait until no request is in progress."""
         self._background.close()
 
-    def _read_all(self, region: Region, ask: Asking) -> Known:
+    def _read_all(self, region: Region, ask: GroupRequests) -> GroupAnswers:
         asked_at = self._monotonic()
         found = ask.all()
-        known = Known(groups=found.groups, reservations=found.reservations, at=asked_at)
+        known = GroupAnswers(groups=found.groups, reservations=found.reservations, at=asked_at)
         with self._lock:
             before = self._known.get(region)
             if before is None or before.at <= asked_at:
@@ -136,7 +136,7 @@ class KnownGroups:
         return known
 
 
-def _merged(before: Known, names: Iterable[str], newer: Known) -> Known:
+def _merged(before: GroupAnswers, names: Iterable[str], newer: GroupAnswers) -> GroupAnswers:
     """Return the newer entries of some groups, and the known ones of the others."""
     asked = frozenset(names)
     groups = {name: each for name, each in before.groups.items() if name not in asked}
@@ -146,7 +146,7 @@ def _merged(before: Known, names: Iterable[str], newer: Known) -> Known:
         for each in found.get("Instances", ())
         if _group_of(each) not in asked
     ]
-    return Known(
+    return GroupAnswers(
         groups={**groups, **newer.groups},
         reservations=[{"Instances": kept}, *newer.reservations],
         at=before.at,

@@ -1,11 +1,11 @@
 """Which calls for the interruption queue are told to fail, and until when."""
 
-from reconciler.adapters.aws.queue_troubles import (
+from reconciler.adapters.aws.queue_failures import (
     COMPLETE,
     DELETE,
     PASSED_SECONDS,
     RECEIVE,
-    QueueTroubles,
+    QueueFailures,
 )
 from reconciler.model.errors import Forbidden, PortError, Unavailable
 
@@ -16,7 +16,7 @@ class Told:
     def __init__(self) -> None:
         self.seconds = 0.0
         self.calls: list[str] = []
-        self.troubles = QueueTroubles(
+        self.troubles = QueueFailures(
             lambda error: self.calls.append(error.where if error else ""), lambda: self.seconds
         )
 
@@ -68,7 +68,7 @@ def test_queue_that_does_not_answer_is_told_of_until_it_does() -> None:
 def test_another_kind_of_error_is_told() -> None:
     """The status named the first for as long as it lasted: the network, not the missing right."""
     errors: list[PortError | None] = []
-    troubles = QueueTroubles(errors.append)
+    troubles = QueueFailures(errors.append)
     for error in (Unavailable(RECEIVE, "no"), Unavailable(RECEIVE, "so"), Forbidden(RECEIVE, "no")):
         troubles.failed(RECEIVE, error)
     assert [type(each) for each in errors] == [Unavailable, Forbidden]

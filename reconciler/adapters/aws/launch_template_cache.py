@@ -44,7 +44,7 @@ Ask = Callable[[str, Sequence[str]], Iterable[Mapping[str, Any]]]
 
 
 @dataclass(frozen=True, slots=True)
-class _Known:
+class _CachedTemplate:
     at: float
     entry: Mapping[str, Any] | None
     """With `TOLD_AT`; None: it does not exist in EC2."""
@@ -57,7 +57,7 @@ class _Failure:
     until: float
 
 
-class KnownTemplates:
+class CachedTemplates:
     """Keeps EC2's answers about launch templates, per region; thread-safe.
 
     Args:
@@ -71,7 +71,7 @@ class KnownTemplates:
         self._now = now
         self._monotonic = monotonic
         self._lock = threading.Lock()
-        self._known: dict[tuple[Region, Template], _Known] = {}
+        self._known: dict[tuple[Region, Template], _CachedTemplate] = {}
         self._failures: dict[Region, _Failure] = {}
 
     def read(
@@ -138,7 +138,7 @@ class KnownTemplates:
         now = self._monotonic()
         with self._lock:
             self._known.update(
-                {(region, (by, name)): _Known(now, found.get(name)) for name in names}
+                {(region, (by, name)): _CachedTemplate(now, found.get(name)) for name in names}
             )
 
     def _fail(self, region: Region, error: PortError) -> None:

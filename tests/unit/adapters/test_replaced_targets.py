@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from reconciler.adapters.aws.known_targets import KnownTargets
+from reconciler.adapters.aws.replaced_targets import ReplacedTargets
 from reconciler.model.ids import FleetId, Region
 
 WEST = Region("us-west-2")
@@ -14,7 +14,7 @@ class Scene:
 
     def __init__(self) -> None:
         self.seconds = 0.0
-        self.known = KnownTargets(lambda: self.seconds)
+        self.known = ReplacedTargets(lambda: self.seconds)
 
     def counts(self, target: int, after_seconds: float = 0.0) -> int:
         """The target that counts when an answer shows this one, so much later."""

@@ -7,11 +7,11 @@ from typing import Any, Final
 
 from reconciler.adapters.aws.clients import Clients
 from reconciler.adapters.aws.errors import translated
+from reconciler.adapters.aws.fleets_reader import HISTORY_AGE, IDS_MAX
+from reconciler.adapters.aws.group_cache import Group, GroupAnswers, Reservations
 from reconciler.adapters.aws.group_details import GroupDetails
-from reconciler.adapters.aws.in_turn import InTurn
-from reconciler.adapters.aws.known_groups import Group, Known, Reservations
 from reconciler.adapters.aws.paging import chunks, entries, listed
-from reconciler.adapters.aws.reading import HISTORY_AGE, IDS_MAX
+from reconciler.adapters.aws.rotating_reads import RotatingReads
 from reconciler.adapters.aws.service_times import GROUPS_PER_READ, ServiceTimes
 from reconciler.model.errors import Forbidden, NotFound, Refused, Throttled, Unavailable
 from reconciler.model.ids import Region
@@ -36,7 +36,7 @@ class Caches:
 
     details: GroupDetails
     """Templates and node groups."""
-    refreshes: InTurn = field(default_factory=InTurn)
+    refreshes: RotatingReads = field(default_factory=RotatingReads)
     """Instance refreshes."""
     service_times: ServiceTimes = field(default_factory=ServiceTimes)
 
@@ -71,17 +71,17 @@ class GroupsReader:
         self._refreshes = caches.refreshes
         self._service_times = caches.service_times
 
-    def all(self) -> Known:
+    def all(self) -> GroupAnswers:
         """Return all our groups and their instances."""
         groups = {each["AutoScalingGroupName"]: each for each in self._tagged()}
         for each in self.named(sorted(self._named - groups.keys())):
             groups[each["AutoScalingGroupName"]] = each
-        return Known(groups=groups, reservations=self.instances_of(sorted(groups)))
+        return GroupAnswers(groups=groups, reservations=self.instances_of(sorted(groups)))
 
-    def some(self, names: Sequence[str]) -> Known:
+    def some(self, names: Sequence[str]) -> GroupAnswers:
         """Return those of the groups that still exist, and their instances."""
         groups = {each["AutoScalingGroupName"]: each for each in self.named(names)}
-        return Known(groups=groups, reservations=self.instances_of(names))
+        return GroupAnswers(groups=groups, reservations=self.instances_of(names))
 
     def named(self, names: Sequence[str]) -> list[Group]:
         """Return those of the groups that are ours."""
@@ -126,7 +126,7 @@ class GroupsReader:
                 found.append({"AutoScalingInstances": listed(answer, "AutoScalingInstances")})
         return found
 
-    def answers(self, known: Known) -> list[Answer]:
+    def answers(self, known: GroupAnswers) -> list[Answer]:
         """Return what is known as answers, with the details of these groups that planning needs."""
         groups = list(known.groups.values())
         found: list[Answer] = [

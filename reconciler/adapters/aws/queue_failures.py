@@ -24,7 +24,7 @@ class _Failure:
     at: float
 
 
-class QueueTroubles:
+class QueueFailures:
     """Reports when a call begins to fail, and when all of them work again; thread-safe.
 
     Args:

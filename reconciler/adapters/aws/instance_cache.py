@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
-from reconciler.adapters.aws.background import InBackground
+from reconciler.adapters.aws.background_reads import BackgroundReads
 from reconciler.model.ids import Region
 
 FRESH_SECONDS = 30.0
@@ -25,7 +25,7 @@ Fleets = Sequence[Mapping[str, Any]]
 Reservations = list[dict[str, Any]]
 
 
-class Asking(Protocol):
+class InstanceRequests(Protocol):
     """Requests instances from EC2, all of them or only the newer ones."""
 
     def all_instances(self, between_pages: Callable[[], object] = ...) -> Reservations:
@@ -43,7 +43,7 @@ class Asking(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class _Known:
+class _FullAnswer:
     at: float
     """When the full answer was requested."""
     newest_at: float
@@ -52,7 +52,7 @@ class _Known:
     reservations: Reservations
 
 
-class KnownInstances:
+class CachedInstances:
     """Keeps a region's instances, so that a cycle requests only those that may have changed.
 
     A thousand instances are a megabyte of XML, a second of waiting and half a second of CPU, too
@@ -77,15 +77,15 @@ class KnownInstances:
         self._monotonic = monotonic
         self._page_pause_seconds = page_pause_seconds
         self._lock = threading.Lock()
-        self._known: dict[Region, _Known] = {}
-        self._background = InBackground("ec2")
+        self._known: dict[Region, _FullAnswer] = {}
+        self._background = BackgroundReads("ec2")
         self._closing = threading.Event()
         self._ended_at: dict[Region, dict[str, float]] = {}
         """Instances whose end was requested or announced recently. An answer may show them running:
         one that was requested before, or any, as EC2's lists are eventually consistent. They are
         then requested again."""
 
-    def read(self, region: Region, fleets: Fleets, ask: Asking) -> Reservations:
+    def read(self, region: Region, fleets: Fleets, ask: InstanceRequests) -> Reservations:
         """Return all instances of a region, read as far as necessary.
 
         Args:
@@ -138,18 +138,18 @@ class KnownInstances:
         self._background.close()
 
     def _read_all(
-        self, region: Region, fleets: Fleets, ask: Asking, pause_seconds: float = 0.0
+        self, region: Region, fleets: Fleets, ask: InstanceRequests, pause_seconds: float = 0.0
     ) -> Reservations:
         asked_at = self._monotonic()
         found = ask.all_instances(lambda: self._closing.wait(pause_seconds))
         with self._lock:
             newest = self._known.get(region)
             if newest is None or newest.at <= asked_at:
-                self._known[region] = _Known(asked_at, asked_at, _said_of(fleets), found)
+                self._known[region] = _FullAnswer(asked_at, asked_at, _said_of(fleets), found)
         return found
 
     def _read_moving(
-        self, region: Region, known: _Known, fleets: Fleets, ask: Asking
+        self, region: Region, known: _FullAnswer, fleets: Fleets, ask: InstanceRequests
     ) -> Reservations:
         said = _said_of(fleets)
         moving = _moving_ids(known.reservations, self._ended_lately(region))
@@ -168,7 +168,7 @@ class KnownInstances:
                 )
         return merged
 
-    def _refresh(self, region: Region, fleets: Fleets, ask: Asking) -> None:
+    def _refresh(self, region: Region, fleets: Fleets, ask: InstanceRequests) -> None:
         """Fetch a full answer in the background, page by page, unless a fetch is in progress."""
         pause_seconds = self._page_pause_seconds
         self._background.begin(region, lambda: self._read_all(region, fleets, ask, pause_seconds))

@@ -18,7 +18,7 @@ PARALLEL: Final = 8
 Ask = Callable[[str], list[Answer]]
 
 
-class InTurn:
+class RotatingReads:
     """Keeps AWS's answers about objects for which each call answers for one only, per region.
 
     Objects that the last observation did not have are all read. Of the others those with the

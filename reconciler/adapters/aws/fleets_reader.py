@@ -5,10 +5,10 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from reconciler.adapters.aws.errors import translated
-from reconciler.adapters.aws.in_turn import InTurn
-from reconciler.adapters.aws.known import KnownInstances
-from reconciler.adapters.aws.known_templates import TEMPLATE_NAMES, KnownTemplates, Template
+from reconciler.adapters.aws.instance_cache import CachedInstances
+from reconciler.adapters.aws.launch_template_cache import TEMPLATE_NAMES, CachedTemplates, Template
 from reconciler.adapters.aws.paging import chunks, entries, listed
+from reconciler.adapters.aws.rotating_reads import RotatingReads
 from reconciler.adapters.aws.unlisted_fleets import UnlistedFleets
 from reconciler.model.errors import Conflict, Forbidden, NotFound, Refused
 from reconciler.model.fleet import CLUSTER_TAG, FLEET_TAG
@@ -30,14 +30,14 @@ ENDED = frozenset({"shutting-down", "terminated"})
 FLEET_STATES = ("submitted", "active", "modifying", "deleted-running", "deleted-terminating")
 
 
-class RegionReader:
+class FleetsReader:
     """Reads one region: one describe of each kind, and history only where something is wrong.
 
     Args:
         ec2: The region's client.
         cluster: The cluster's name in tags.
         now: The wall clock.
-        known: The cache of instances.
+        instances: The cache of instances.
         unlisted: The cache of fleets that are read by their id.
         templates: The cache of launch templates.
         histories: The cache of fleets' histories.
@@ -48,15 +48,15 @@ class RegionReader:
         ec2: "EC2Client",
         cluster: str,
         now: Callable[[], datetime],
-        known: KnownInstances,
+        instances: CachedInstances,
         unlisted: UnlistedFleets,
-        templates: KnownTemplates,
-        histories: InTurn,
+        templates: CachedTemplates,
+        histories: RotatingReads,
     ) -> None:
         self._ec2 = ec2
         self._cluster = cluster
         self._now = now
-        self._known = known
+        self._instances = instances
         self._unlisted = unlisted
         self._templates = templates
         self._histories = histories
@@ -128,7 +128,7 @@ class RegionReader:
         return self._pages("describe_launch_templates", "LaunchTemplates", {f"{by}s": list(names)})
 
     def _reservations(self, fleets: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        return self._known.read(self._region, fleets, self)
+        return self._instances.read(self._region, fleets, self)
 
     def all_instances(
         self, between_pages: Callable[[], object] = lambda: None

@@ -5,10 +5,10 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from reconciler.adapters.aws.known_templates import (
+from reconciler.adapters.aws.launch_template_cache import (
     AT_ONCE,
     COUNTS_SECONDS,
-    KnownTemplates,
+    CachedTemplates,
     Template,
 )
 from reconciler.model.errors import Forbidden, NotFound, PortError, Throttled, Unavailable
@@ -32,7 +32,7 @@ class Ec2:
         self.error: PortError | None = None
         self.calls: list[list[str]] = []
         self.seconds = 0.0
-        self.known = KnownTemplates(lambda: at(self.seconds), lambda: self.seconds)
+        self.known = CachedTemplates(lambda: at(self.seconds), lambda: self.seconds)
         self.not_told: list[Mapping[str, str]] = []
 
     def ask(self, by: str, names: Sequence[str]) -> list[Mapping[str, object]]:

@@ -8,7 +8,7 @@ from reconciler.model.ids import Region
 from reconciler.telemetry.threads import log_bug
 
 
-class InBackground:
+class BackgroundReads:
     """Threads that fetch an answer while cycles use the previous one.
 
     Args:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from reconciler.adapters.aws.known import FRESH_SECONDS, OLD_SECONDS, KnownInstances
+from reconciler.adapters.aws.instance_cache import FRESH_SECONDS, OLD_SECONDS, CachedInstances
 from reconciler.model.ids import Region
 
 HOME = Region("us-west-2")
@@ -99,26 +99,26 @@ def ec2() -> Ec2:
 
 
 @pytest.fixture
-def known(clock: Time, ec2: Ec2) -> KnownInstances:
+def known(clock: Time, ec2: Ec2) -> CachedInstances:
     """They were read once."""
-    made = KnownInstances(clock)
+    made = CachedInstances(clock)
     made.read(HOME, [fleet(2)], ec2)
     return made
 
 
-def test_nothing_is_asked_while_fleets_say_the_same(known: KnownInstances, ec2: Ec2) -> None:
+def test_nothing_is_asked_while_fleets_say_the_same(known: CachedInstances, ec2: Ec2) -> None:
     """Otherwise each pod that comes costs a second of waiting for EC2 in a large cluster."""
     assert states(known.read(HOME, [fleet(2)], ec2)) == ec2.states
     assert ec2.asked == ["all"]
 
 
-def test_other_region_is_asked_for_itself(known: KnownInstances, ec2: Ec2) -> None:
+def test_other_region_is_asked_for_itself(known: CachedInstances, ec2: Ec2) -> None:
     """One region's instances are not another's."""
     known.read(Region("us-east-1"), [fleet(2)], ec2)
     assert ec2.asked == ["all", "all"]
 
 
-def test_launch_is_followed_by_asking_for_what_moves(known: KnownInstances, ec2: Ec2) -> None:
+def test_launch_is_followed_by_asking_for_what_moves(known: CachedInstances, ec2: Ec2) -> None:
     """A launched instance that is not seen would be bought again."""
     ec2.states["c"] = "pending"
     assert states(known.read(HOME, [fleet(3)], ec2)) == ec2.states
@@ -129,7 +129,7 @@ def test_launch_is_followed_by_asking_for_what_moves(known: KnownInstances, ec2:
 
 
 def test_launches_of_fleets_that_say_the_same_are_not_asked_for(
-    known: KnownInstances, ec2: Ec2
+    known: CachedInstances, ec2: Ec2
 ) -> None:
     """In a burst every plan would read all that was launched in the last minutes once more."""
     quiet = [fleet(2), fleet(0, FleetId="fleet-2")]
@@ -142,7 +142,7 @@ def test_launches_of_fleets_that_say_the_same_are_not_asked_for(
 
 
 def test_launches_are_asked_for_since_they_were_last_asked_for(
-    known: KnownInstances, ec2: Ec2, clock: Time
+    known: CachedInstances, ec2: Ec2, clock: Time
 ) -> None:
     """After a thousand launches each pod that comes would have all of them read once more."""
     for name, ran_seconds in (("c", 20.0), ("d", 5.0)):
@@ -153,7 +153,7 @@ def test_launches_are_asked_for_since_they_were_last_asked_for(
 
 
 def test_launches_count_since_the_last_answer_that_added_up(
-    known: KnownInstances, ec2: Ec2, clock: Time
+    known: CachedInstances, ec2: Ec2, clock: Time
 ) -> None:
     """An answer that was thrown away has told of nothing."""
     clock.now += 20.0
@@ -167,7 +167,7 @@ def test_launches_count_since_the_last_answer_that_added_up(
 
 
 def test_launch_that_the_fleet_does_not_count_yet_is_no_contradiction(
-    known: KnownInstances, ec2: Ec2
+    known: CachedInstances, ec2: Ec2
 ) -> None:
     """Right after each raise all instances would be asked for, when speed matters most."""
     ec2.states["c"] = "pending"
@@ -175,14 +175,14 @@ def test_launch_that_the_fleet_does_not_count_yet_is_no_contradiction(
     assert ec2.asked == ["all", "newer"]
 
 
-def test_fleet_that_waits_is_looked_at_each_time(known: KnownInstances, ec2: Ec2) -> None:
+def test_fleet_that_waits_is_looked_at_each_time(known: CachedInstances, ec2: Ec2) -> None:
     """The next launch must be seen at once."""
     known.read(HOME, [fleet(2, target=3)], ec2)
     known.read(HOME, [fleet(2, target=3)], ec2)
     assert ec2.asked == ["all", "newer", "newer"]
 
 
-def test_what_went_unseen_is_found_by_counting(known: KnownInstances, ec2: Ec2) -> None:
+def test_what_went_unseen_is_found_by_counting(known: CachedInstances, ec2: Ec2) -> None:
     """An instance that ended between two looks moves no more when it is asked for."""
     ec2.states["b"] = "terminated"
     assert states(known.read(HOME, [fleet(1)], ec2)) == ec2.states
@@ -190,7 +190,7 @@ def test_what_went_unseen_is_found_by_counting(known: KnownInstances, ec2: Ec2) 
 
 
 def test_instance_that_was_launched_and_runs_by_now_is_asked_for_alone(
-    known: KnownInstances, ec2: Ec2
+    known: CachedInstances, ec2: Ec2
 ) -> None:
     """After every scale-up all instances would be asked for, when the next pod may come."""
     ec2.states["c"] = "running"
@@ -198,7 +198,7 @@ def test_instance_that_was_launched_and_runs_by_now_is_asked_for_alone(
     assert ec2.asked == ["all", "newer"]
 
 
-def test_ended_instances_are_asked_for_alone(known: KnownInstances, ec2: Ec2) -> None:
+def test_ended_instances_are_asked_for_alone(known: CachedInstances, ec2: Ec2) -> None:
     """Unseen, they would be planned with; and a thousand others need not be read for one end."""
     known.ended(HOME, ["a"])
     ec2.states["a"] = "shutting-down"
@@ -210,7 +210,7 @@ def test_ended_instances_are_asked_for_alone(known: KnownInstances, ec2: Ec2) ->
 
 
 def test_instance_with_a_notice_is_asked_for_until_its_end_shows(
-    known: KnownInstances, ec2: Ec2
+    known: CachedInstances, ec2: Ec2
 ) -> None:
     """While its fleet says the same its node was taken to run for up to a minute."""
     assert known.expect_end({"a", "foreign"})
@@ -220,14 +220,16 @@ def test_instance_with_a_notice_is_asked_for_until_its_end_shows(
     assert ec2.asked == ["all", "newer", "newer"]
 
 
-def test_notice_for_an_instance_of_others_asks_for_nothing(known: KnownInstances, ec2: Ec2) -> None:
+def test_notice_for_an_instance_of_others_asks_for_nothing(
+    known: CachedInstances, ec2: Ec2
+) -> None:
     """The queue has the state changes of every instance of the account."""
     assert not known.expect_end({"foreign"})
     known.read(HOME, [fleet(2)], ec2)
     assert ec2.asked == ["all"]
 
 
-def test_ended_instances_are_asked_for_until_ec2_knows(known: KnownInstances, ec2: Ec2) -> None:
+def test_ended_instances_are_asked_for_until_ec2_knows(known: CachedInstances, ec2: Ec2) -> None:
     """EC2's lists are eventually consistent: a dead machine would count as a node for a minute."""
     known.ended(HOME, ["a"])
     for _ in range(2):
@@ -237,7 +239,7 @@ def test_ended_instances_are_asked_for_until_ec2_knows(known: KnownInstances, ec
 
 
 def test_instance_that_ec2_refused_to_end_is_not_asked_for_for_ever(
-    known: KnownInstances, ec2: Ec2, clock: Time
+    known: CachedInstances, ec2: Ec2, clock: Time
 ) -> None:
     """Every cycle would ask for it."""
     known.ended(HOME, ["a"])
@@ -249,7 +251,7 @@ def test_instance_that_ec2_refused_to_end_is_not_asked_for_for_ever(
 
 def test_answer_from_before_an_end_is_not_believed(clock: Time, ec2: Ec2) -> None:
     """An ended instance that looks alive would be taken back for the pods that come."""
-    known = KnownInstances(clock)
+    known = CachedInstances(clock)
 
     class Slow(Ec2):
         """Instances are ended while it answers."""
@@ -270,7 +272,7 @@ def test_answer_from_before_an_end_is_not_believed(clock: Time, ec2: Ec2) -> Non
 
 def test_late_answer_does_not_replace_a_newer_one(clock: Time) -> None:
     """A slow EC2 would show what was there a minute ago."""
-    known = KnownInstances(clock)
+    known = CachedInstances(clock)
     late, go_on = Ec2(a="running"), threading.Event()
 
     class Background(Ec2):
@@ -296,7 +298,7 @@ def test_late_answer_does_not_replace_a_newer_one(clock: Time) -> None:
 
 
 def test_older_answer_stands_while_a_new_one_is_fetched(
-    known: KnownInstances, ec2: Ec2, clock: Time
+    known: CachedInstances, ec2: Ec2, clock: Time
 ) -> None:
     """Pods must not wait for the refreshing of what the fleets say has not changed."""
     clock.now += FRESH_SECONDS + 1
@@ -312,7 +314,7 @@ def test_older_answer_stands_while_a_new_one_is_fetched(
 
 def test_pages_are_read_slowly_beside_cycles_only(clock: Time) -> None:
     """A pod that comes meanwhile would wait for a thousand instances; a stop for the pauses."""
-    known = KnownInstances(clock, page_pause_seconds=LONG_SECONDS)
+    known = CachedInstances(clock, page_pause_seconds=LONG_SECONDS)
     first, second = Ec2(a="running"), Ec2(a="running")
     known.read(HOME, [fleet(1)], first)
     clock.now += FRESH_SECONDS + 1
@@ -325,7 +327,7 @@ def test_pages_are_read_slowly_beside_cycles_only(clock: Time) -> None:
     assert second.complete.is_set()
 
 
-def test_old_answer_is_not_used(known: KnownInstances, ec2: Ec2, clock: Time) -> None:
+def test_old_answer_is_not_used(known: CachedInstances, ec2: Ec2, clock: Time) -> None:
     """What no fleet tells of, a tag say, must be noticed at some time."""
     clock.now += OLD_SECONDS + 1
     ec2.states["b"] = "stopped"
@@ -334,7 +336,7 @@ def test_old_answer_is_not_used(known: KnownInstances, ec2: Ec2, clock: Time) ->
 
 def test_full_answer_that_is_behind_after_an_end_is_not_believed(clock: Time, ec2: Ec2) -> None:
     """A dead machine would count as a node for a minute, and pods be promised to it."""
-    known = KnownInstances(clock)
+    known = CachedInstances(clock)
     known.ended(HOME, ["b"])
     known.read(HOME, [fleet(1)], ec2)
     ec2.states["b"] = "terminated"

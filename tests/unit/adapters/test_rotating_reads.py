@@ -3,7 +3,7 @@
 import threading
 from collections.abc import Collection
 
-from reconciler.adapters.aws.in_turn import AGAIN_MAX, InTurn
+from reconciler.adapters.aws.rotating_reads import AGAIN_MAX, RotatingReads
 from reconciler.model.errors import Throttled, Unavailable
 from reconciler.model.ids import Region
 from reconciler.records.aws import Answer
@@ -16,7 +16,7 @@ class Asked:
     """Answers about fleets with the number of the observation."""
 
     def __init__(self) -> None:
-        self.turns = InTurn()
+        self.turns = RotatingReads()
         self.observation = 0
         self.names: set[str] = set()
         """Who was asked about in the last observation."""

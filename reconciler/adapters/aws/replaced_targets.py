@@ -12,7 +12,7 @@ _SPECIFICATION: Final = "TargetCapacitySpecification"
 _TOTAL: Final = "TotalTargetCapacity"
 
 
-class KnownTargets:
+class ReplacedTargets:
     """Keeps the targets that were replaced, because EC2's answers are eventually consistent.
 
     An answer that shows exactly a target from before our last change counts as showing the new one,

@@ -2,7 +2,7 @@
 
 import typer
 
-from reconciler.cli.terminal.told import tell
+from reconciler.cli.terminal.messages import tell
 from reconciler.model.errors import ConfigError
 from reconciler.sandbox.faults.script import FaultScript, load_script
 

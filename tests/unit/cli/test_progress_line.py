@@ -4,8 +4,8 @@ import io
 
 import pytest
 
-from reconciler.cli.terminal import working as module
-from reconciler.cli.terminal.working import working
+from reconciler.cli.terminal import progress_line as module
+from reconciler.cli.terminal.progress_line import working
 from tests.waiting import until
 
 

@@ -5,7 +5,7 @@ import sys
 import traceback
 from contextlib import suppress
 
-from reconciler.cli.terminal.plain import plain
+from reconciler.cli.terminal.escaping import plain
 from reconciler.model.errors import ReconcilerError
 from reconciler.telemetry.scrubbing import scrub, secrets_of
 

@@ -1,17 +1,17 @@
 """What one kind's cache holds when a full list was taken beside the watch."""
 
 from reconciler.adapters.kubernetes.cache import Cache
-from reconciler.adapters.kubernetes.comparison import Held
+from reconciler.adapters.kubernetes.comparison import CachedObject
 from reconciler.adapters.kubernetes.signal import ThreadedChangeSignal
 from reconciler.model.cluster import Pod
 from reconciler.records.kubernetes import Decoded
 from tests.builders import make_pod
 
 
-def held(name: str, version: str = "1") -> Held:
+def held(name: str, version: str = "1") -> CachedObject:
     """A pod of that name."""
     pod = make_pod(name)
-    return Held(version, Decoded(identity=("Pod", "", name, ""), value=pod, ignored=None))
+    return CachedObject(version, Decoded(identity=("Pod", "", name, ""), value=pod, ignored=None))
 
 
 def cache_of(*names: str) -> Cache:

@@ -8,7 +8,7 @@ from reconciler.adapters.kubernetes.event_log import (
     QUEUE_MAX,
     REPEAT_SECONDS,
     EventLog,
-    Told,
+    RecordedEvent,
 )
 from reconciler.adapters.memory import ManualClock
 from reconciler.ports.object_events import ObjectEvent
@@ -25,7 +25,7 @@ class Scene:
         self.clock = ManualClock()
         self.log = EventLog(self.clock.now, self.clock.monotonic_seconds)
 
-    def written(self) -> list[Told]:
+    def written(self) -> list[RecordedEvent]:
         """Everything that is due now."""
         found = []
         while (told := self.log.next()) is not None:

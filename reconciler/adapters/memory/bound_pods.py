@@ -26,14 +26,14 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Meant:
+class PodMatcher:
     """The pods that a term matches, with its holder's namespace and labels filled in."""
 
     selector: LabelSelector
     namespaces: frozenset[str]
     namespace_selector: LabelSelector | None = None
 
-    def means(self, namespace: str, labels: Labels) -> bool:
+    def matches(self, namespace: str, labels: Labels) -> bool:
         """Return whether a pod of that namespace with these labels matches."""
         if namespace not in self.namespaces and not (
             self.namespace_selector is not None
@@ -58,7 +58,7 @@ def labels_read(spec: PodSpec) -> tuple[str, ...]:
     return tuple(sorted(keys))
 
 
-def meant_by(term: PodAffinityTerm, holder: Pod) -> Meant | None:
+def matcher_of(term: PodAffinityTerm, holder: Pod) -> PodMatcher | None:
     """Return what a pod's affinity or anti-affinity term matches; None: no pod."""
     if term.selector is None:
         return None
@@ -73,14 +73,14 @@ def meant_by(term: PodAffinityTerm, holder: Pod) -> Meant | None:
         if key in holder.labels
     ]
     own = not term.namespaces and term.namespace_selector is None
-    return Meant(
+    return PodMatcher(
         selector=_with_lines(term.selector, merged),
         namespaces=frozenset({holder.key.namespace}) if own else term.namespaces,
         namespace_selector=term.namespace_selector,
     )
 
 
-def spread_with(rule: TopologySpreadConstraint, holder: Pod) -> Meant | None:
+def spread_matcher_of(rule: TopologySpreadConstraint, holder: Pod) -> PodMatcher | None:
     """Return what a pod's spread constraint counts; None: no pod."""
     if rule.selector is None:
         return None
@@ -89,7 +89,7 @@ def spread_with(rule: TopologySpreadConstraint, holder: Pod) -> Meant | None:
     selector = _with_lines(rule.selector, lines)
     if selector == LabelSelector():  # kube-scheduler counts none of the pods that this matches
         return None
-    return Meant(selector=selector, namespaces=frozenset({holder.key.namespace}))
+    return PodMatcher(selector=selector, namespaces=frozenset({holder.key.namespace}))
 
 
 def _with_lines(selector: LabelSelector, lines: list[Requirement]) -> LabelSelector:
@@ -123,7 +123,7 @@ class _ByLabel(Generic[T]):
     def with_label(self, label: tuple[str, str] | None) -> Iterator[T]:
         return iter(self._having.get(label, ()))
 
-    def that_may_mean(self, labels: Labels) -> Iterator[T]:
+    def that_may_match(self, labels: Labels) -> Iterator[T]:
         yield from self._having.get(None, ())
         for label in labels.items():
             yield from self._having.get(label, ())
@@ -145,7 +145,7 @@ class _Alike:
 class _Tally:
     """The pods that one rule matches."""
 
-    every: tuple[Meant, ...]
+    every: tuple[PodMatcher, ...]
     """Pods that all of these match."""
     deleting: bool
     """Whether pods that are being deleted count."""
@@ -154,19 +154,19 @@ class _Tally:
     def counts(self, alike: _Alike) -> bool:
         if alike.deleting and not self.deleting:
             return False
-        return all(each.means(alike.namespace, alike.labels) for each in self.every)
+        return all(each.matches(alike.namespace, alike.labels) for each in self.every)
 
 
 @dataclass(slots=True, eq=False)
 class _Held:
     """An anti-affinity term of bound pods, and where these are."""
 
-    meant: Meant
+    matcher: PodMatcher
     topology_key: str
     on: dict[NodeName, int] = field(default_factory=dict)
 
 
-class Crowd:
+class BoundPods:
     """The bound pods that have not finished, as rules between pods see them.
 
     Args:
@@ -179,9 +179,9 @@ class Crowd:
         """Whether any rule was used yet: clusters without rules have no cost."""
         self._alike: dict[tuple[str, Labels, bool], _Alike] = {}
         self._alike_by_label: _ByLabel[_Alike] = _ByLabel()
-        self._tallies: dict[tuple[tuple[Meant, ...], bool], _Tally] = {}
+        self._tallies: dict[tuple[tuple[PodMatcher, ...], bool], _Tally] = {}
         self._tallies_by_label: _ByLabel[_Tally] = _ByLabel()
-        self._held: dict[tuple[Meant, str], _Held] = {}
+        self._held: dict[tuple[PodMatcher, str], _Held] = {}
         self._held_by_label: _ByLabel[_Held] = _ByLabel()
 
     def change(self, pod: Pod, sign: int) -> None:
@@ -191,7 +191,7 @@ class Crowd:
         for term in pod.spec.pod_anti_affinity:
             self._hold(term, pod, sign)
 
-    def counted(self, every: tuple[Meant, ...], *, deleting: bool = True) -> OnNodes:
+    def counted(self, every: tuple[PodMatcher, ...], *, deleting: bool = True) -> OnNodes:
         """Return where the pods are that all of these match.
 
         Args:
@@ -212,11 +212,11 @@ class Crowd:
             return []
         return [
             (held.topology_key, held.on)
-            for held in self._held_by_label.that_may_mean(pod.labels)
-            if held.meant.means(pod.key.namespace, pod.labels)
+            for held in self._held_by_label.that_may_match(pod.labels)
+            if held.matcher.matches(pod.key.namespace, pod.labels)
         ]
 
-    def _begin(self, every: tuple[Meant, ...], *, deleting: bool) -> _Tally:
+    def _begin(self, every: tuple[PodMatcher, ...], *, deleting: bool) -> _Tally:
         if len(self._tallies) >= _RULES_MAX:
             self._tallies.clear()
             self._tallies_by_label = _ByLabel()
@@ -241,7 +241,7 @@ class Crowd:
             alike = self._alike[key] = _Alike(*key)
             for label in pod.labels.items():
                 self._alike_by_label.add(label, alike)
-            tallies = self._tallies_by_label.that_may_mean(pod.labels)
+            tallies = self._tallies_by_label.that_may_match(pod.labels)
             alike.tallies = [tally for tally in tallies if tally.counts(alike)]
         for tally in alike.tallies:
             _add(tally.on, pod.node_name, sign)
@@ -253,18 +253,18 @@ class Crowd:
 
     def _hold(self, term: PodAffinityTerm, pod: Pod, sign: int) -> None:
         assert pod.node_name is not None
-        meant = meant_by(term, pod)
-        if meant is None:
+        matcher = matcher_of(term, pod)
+        if matcher is None:
             return
-        key = (meant, term.topology_key)
+        key = (matcher, term.topology_key)
         held = self._held.get(key)
         if held is None:
             held = self._held[key] = _Held(*key)
-            self._held_by_label.add(meant.label, held)
+            self._held_by_label.add(matcher.label, held)
         _add(held.on, pod.node_name, sign)
         if not held.on:
             del self._held[key]
-            self._held_by_label.remove(held.meant.label, held)
+            self._held_by_label.remove(held.matcher.label, held)
 
 
 def _add(on: dict[NodeName, int], node: NodeName, sign: int) -> None:

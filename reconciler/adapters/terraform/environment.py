@@ -34,7 +34,7 @@ _READ_HERE = frozenset({"RECONCILER_TERRAFORM_PLUGIN_DIR"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Surroundings:
+class TerraformEnvironment:
     """One root module in the environment of this process."""
 
     users: Mapping[str, str]

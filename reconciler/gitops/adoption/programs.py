@@ -24,7 +24,7 @@ from reconciler.gitops.adoption.program_flags import (
     SPOT_NAME,
     Flag,
 )
-from reconciler.gitops.untyped import mappings
+from reconciler.gitops.untrusted_json import mappings
 from reconciler.model.errors import ConfigError, InputError
 
 POLICY_FILE: Final = "descheduler-policy.yaml"

@@ -1,5 +1,6 @@
 """Decodes Kubernetes JSON into the model: `decode_cluster(split_documents(body, where))`."""
 
+from reconciler.records.kubernetes.binding_proof import encode_proof
 from reconciler.records.kubernetes.documents import Page, RawObject, decode_page, split_documents
 from reconciler.records.kubernetes.fields import API_GROUPS
 from reconciler.records.kubernetes.objects import (
@@ -8,7 +9,6 @@ from reconciler.records.kubernetes.objects import (
     Identity,
     ObjectDecoder,
 )
-from reconciler.records.kubernetes.proof import encode_proof
 from reconciler.records.kubernetes.saved_state import (
     LEASE_NAME,
     LEASE_NAMESPACE,

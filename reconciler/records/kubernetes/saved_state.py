@@ -25,15 +25,15 @@ from reconciler.model.saved_state import (
     SavedRaise,
     StuckEnd,
 )
+from reconciler.records.kubernetes.binding_proof import decode_proof
 from reconciler.records.kubernetes.fields import (
     MetadataWire,
     Wire,
     required_name,
     utc,
 )
-from reconciler.records.kubernetes.pools import PoolWire, decode_pools, encode_pools
-from reconciler.records.kubernetes.proof import decode_proof
-from reconciler.records.kubernetes.protected import (
+from reconciler.records.kubernetes.interrupted_pools import PoolWire, decode_pools, encode_pools
+from reconciler.records.kubernetes.protected_instances import (
     ProtectedWire,
     decode_protected,
     encode_protected,

@@ -8,9 +8,9 @@ import pytest
 from reconciler.model.actions import TaintNode
 from reconciler.model.plan import Plan
 from reconciler.planner.disruption.candidates import Candidate
+from reconciler.planner.disruption.examined_nodes import EXAMINED_MAX
 from reconciler.planner.disruption.replacement import departures
 from reconciler.planner.disruption.replacement.conflict import ReplacementConflict
-from reconciler.planner.disruption.turns import EXAMINED_MAX
 from reconciler.planner.settings import DisruptionBudget, FleetSettings, ScaleInSettings
 from tests.builders import make_fleet_settings, make_node
 from tests.unit.planner.scale_in.consolidation import SMALL, planned, raised

@@ -11,7 +11,7 @@ from typing import Final
 from reconciler.model.cluster import DaemonSet, PodSpec, PodTraits, Resources
 from reconciler.model.frozen import FrozenMap
 from reconciler.model.interning import InternTable, References, released_with
-from reconciler.planner.fleets.new_nodes.learned import least_of
+from reconciler.planner.fleets.new_nodes.learned_resources import least_of
 from reconciler.planner.pod_groups import PodGroup
 
 SPECS_MAX: Final = 4_096

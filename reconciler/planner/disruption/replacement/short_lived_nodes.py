@@ -1,4 +1,4 @@
-"""Passing nodes: young nodes that become empty by themselves when their Jobs end.
+"""Short-lived nodes: young nodes that become empty by themselves when their Jobs end.
 
 After a burst of Jobs there is much room on the nodes that were bought for it. Moving the pods of a
 well-used node there seems to save that node. But the pods keep nodes that would have left a few
@@ -20,11 +20,11 @@ from reconciler.planner.money import NANO, SAVING_PERCENT_MIN
 from reconciler.planner.view import ClusterView
 
 LASTS_FROM = timedelta(hours=1)
-"""A node older than this does not count as passing: a saving is reckoned over an hour, and Jobs
+"""A node older than this does not count as short-lived: a saving is reckoned over an hour, and Jobs
 that have followed each other for an hour may continue to."""
 
 
-class PassingNodes:
+class ShortLivedNodes:
     """Decides whether a move that is to save money would keep nodes that cost more.
 
     Args:
@@ -40,7 +40,7 @@ class PassingNodes:
             for node, key in open_nodes(self._view)
             if self._view.offers[key].priced
             and context.room.may_leave(key, node.name)
-            and _is_passing(self._view, node)
+            and _is_short_lived(self._view, node)
         }
 
     def blocker(
@@ -70,7 +70,7 @@ class PassingNodes:
         return Blocker("consolidation", because)
 
 
-def _is_passing(view: ClusterView, node: Node) -> bool:
+def _is_short_lived(view: ClusterView, node: Node) -> bool:
     """Return whether it is young, and every counted pod on it runs to completion."""
     if node.created_at is None or view.at - node.created_at >= LASTS_FROM:
         return False

@@ -30,7 +30,7 @@ class _Leave(Protocol):
         ...
 
 
-class RemovalsInstead:
+class CompetingRemovals:
     """Finds the removals that the replacement of a node would make impossible.
 
     Args:

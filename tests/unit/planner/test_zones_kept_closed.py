@@ -13,7 +13,7 @@ from reconciler.model.ids import NodeName
 from reconciler.model.plan import Plan
 from reconciler.model.snapshot import Snapshot
 from reconciler.planner.builder import PlanBuilder
-from reconciler.planner.capacity.problem.purchase import Promised
+from reconciler.planner.capacity.problem.purchase import PromisedPods
 from reconciler.planner.planner import plan
 from reconciler.planner.policies.scale_up import sector_purchases
 from reconciler.planner.promised_places import promised_places
@@ -168,7 +168,7 @@ def test_promised_places_are_looked_up_for_purchases_that_open_a_zone_alone(
     """Bought for one priority after the other, each purchase looked at all places before it."""
     asked: list[PlanBuilder] = []
 
-    def counting(builder: PlanBuilder) -> list[Promised]:
+    def counting(builder: PlanBuilder) -> list[PromisedPods]:
         asked.append(builder)
         return promised_places(builder)
 

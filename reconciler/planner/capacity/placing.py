@@ -5,7 +5,7 @@ import numpy as np
 from reconciler.planner.capacity.problem.dealing import WAVES_MAX
 from reconciler.planner.capacity.problem.offer_table import OfferTable
 from reconciler.planner.capacity.problem.problem import Packing, Problem
-from reconciler.planner.capacity.problem.purchase import Purchase, Taken, priced_row
+from reconciler.planner.capacity.problem.purchase import PlacedPods, Purchase, priced_row
 from reconciler.planner.placement.arrays import UNLIMITED, IntArray
 from reconciler.planner.placement.classes import PodClass
 from reconciler.planner.placement.fill import local_room, rules_room
@@ -13,14 +13,14 @@ from reconciler.planner.placement.filters.inter_pod_affinity import affinity_roo
 from reconciler.planner.placement.simulation import Simulation
 
 
-class Carrier:
+class PackingPlacer:
     """Adds the rows of a packing to the simulation and places the items on them."""
 
     def __init__(self, sim: Simulation, table: OfferTable) -> None:
         self._sim = sim
         self._table = table
 
-    def carry(self, problem: Problem, packing: Packing) -> Purchase:
+    def place(self, problem: Problem, packing: Packing) -> Purchase:
         """Add the nodes and place the pods that fit by every rule; the others stay unserved."""
         purchase = Purchase(rows=[], taken=[], left=[], over_budget=False)
         row_of = np.zeros(len(packing.bins), dtype=np.int64)
@@ -41,13 +41,13 @@ class Carrier:
         # Pods that must be near others are placed after these.
         parts.sort(key=lambda part: bool(self._sim.links(part[0]).affinity))
         for _ in range(WAVES_MAX):
-            later = [part for part in parts if not self._place(purchase, *part)]
+            later = [part for part in parts if not self._place_item(purchase, *part)]
             if not later or len(later) == len(parts):
                 break
             parts = later
         return purchase
 
-    def _place(
+    def _place_item(
         self, purchase: Purchase, pod_class: PodClass, rows: IntArray, amounts: IntArray
     ) -> bool:
         """Place an item; return False while its pods must be near others that have no place yet.
@@ -68,5 +68,5 @@ class Carrier:
             amounts = np.minimum(amounts, affinity_room(links, most)[rows])
         rows, amounts = rows[amounts > 0], amounts[amounts > 0]
         self._sim.place(pod_class, rows, amounts)
-        purchase.taken.append(Taken(pod_class=pod_class, rows=rows, amounts=amounts))
+        purchase.taken.append(PlacedPods(pod_class=pod_class, rows=rows, amounts=amounts))
         return True

@@ -57,7 +57,7 @@ class Cause:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Seen:
+class BoardMoment:
     """What the rules read: the state of one moment."""
 
     view: View
@@ -69,7 +69,7 @@ class Seen:
     runs."""
 
 
-Rule = Callable[[Seen], Iterator[Cause]]
+Rule = Callable[[BoardMoment], Iterator[Cause]]
 _NAMED_MAX: Final = 3
 
 

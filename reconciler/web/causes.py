@@ -24,7 +24,7 @@ from reconciler.model.ids import Region
 from reconciler.model.text import duration
 from reconciler.planner.clocks import SKEW_MAX
 from reconciler.planner.demand import FLEET
-from reconciler.web.cause import Cause, Rule, Seen
+from reconciler.web.cause import BoardMoment, Cause, Rule
 from reconciler.web.failing import PastAction
 from reconciler.web.failing_calls import causes_of_calls
 from reconciler.web.held_back import HELD_BACK, planning_failures
@@ -51,7 +51,7 @@ NOT_OF_THE_POLICY: Final = (
 """In AWS's and our own words, what no policy allows: a wrong clock, or old credentials."""
 
 
-def _stuck(seen: Seen) -> Iterator[Cause]:
+def _stuck(seen: BoardMoment) -> Iterator[Cause]:
     if not seen.alive:
         yield Cause(
             kind="loop-stuck",
@@ -62,7 +62,7 @@ def _stuck(seen: Seen) -> Iterator[Cause]:
         )
 
 
-def _cycles(seen: Seen) -> Iterator[Cause]:
+def _cycles(seen: BoardMoment) -> Iterator[Cause]:
     """Yield failing cycles: which system does not answer, or refuses."""
     view = seen.view
     error = view.last_cycle.error if view.last_cycle is not None else None
@@ -113,7 +113,7 @@ def denied_remedy(text: str) -> str:
     return CREDENTIALS_REMEDY if any(each in text for each in NOT_OF_THE_POLICY) else POLICY_REMEDY
 
 
-def _wrong_place(seen: Seen) -> Iterator[Cause]:
+def _wrong_place(seen: BoardMoment) -> Iterator[Cause]:
     plan = seen.view.plan
     if plan is None:
         return
@@ -135,7 +135,7 @@ def _wrong_place(seen: Seen) -> Iterator[Cause]:
         )
 
 
-def _election(seen: Seen) -> Iterator[Cause]:
+def _election(seen: BoardMoment) -> Iterator[Cause]:
     """Yield why a replica does not act."""
     ours = seen.leadership
     if not ours.enabled or ours.leads or seen.view.config.dry_run:
@@ -160,7 +160,7 @@ def _election(seen: Seen) -> Iterator[Cause]:
         )
 
 
-def _failed_actions(seen: Seen) -> Iterator[Cause]:
+def _failed_actions(seen: BoardMoment) -> Iterator[Cause]:
     failing = seen.view.failing
     yield from causes_of_calls(past for past in failing if past.fails_each_time)
     yield from _few_alike(cause_of_failure(past) for past in failing if not past.fails_each_time)
@@ -250,7 +250,7 @@ def api_call(where: str) -> str:
     return "".join(part.capitalize() for part in first.split("_"))
 
 
-def _queue(seen: Seen) -> Iterator[Cause]:
+def _queue(seen: BoardMoment) -> Iterator[Cause]:
     """Yield why notices of interruptions are not read, or not deleted."""
     if seen.view.queue_trouble:
         yield Cause(
@@ -263,7 +263,7 @@ def _queue(seen: Seen) -> Iterator[Cause]:
         )
 
 
-def _config(seen: Seen) -> Iterator[Cause]:
+def _config(seen: BoardMoment) -> Iterator[Cause]:
     faults = seen.view.config.faults
     if faults:
         more = f" (and {len(faults) - 1} more)" if len(faults) > 1 else ""
@@ -276,7 +276,7 @@ def _config(seen: Seen) -> Iterator[Cause]:
         )
 
 
-def _silent_regions(seen: Seen) -> Iterator[Cause]:
+def _silent_regions(seen: BoardMoment) -> Iterator[Cause]:
     plan, snapshot = seen.view.plan, seen.view.snapshot
     cloud = snapshot.cloud if snapshot is not None else None
     if plan is None or cloud is None:
@@ -302,7 +302,7 @@ def _silent_regions(seen: Seen) -> Iterator[Cause]:
         )
 
 
-def _unseen_departing(seen: Seen) -> Iterator[Cause]:
+def _unseen_departing(seen: BoardMoment) -> Iterator[Cause]:
     """Yield nodes of fleets that are to go and that the role may not read."""
     plan, snapshot = seen.view.plan, seen.view.snapshot
     cloud = snapshot.cloud if snapshot is not None else None
@@ -326,7 +326,7 @@ def _unseen_departing(seen: Seen) -> Iterator[Cause]:
     )
 
 
-def _second_loop(seen: Seen) -> Iterator[Cause]:
+def _second_loop(seen: BoardMoment) -> Iterator[Cause]:
     """Yield why the second loop's turns fail, once every one has for some minutes."""
     seconds = seen.second_loop_failing_seconds
     if seconds >= SECOND_LOOP_FAILS_SECONDS:

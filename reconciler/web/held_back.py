@@ -13,7 +13,7 @@ from reconciler.planner.explain.held import held_in_words
 from reconciler.planner.fleets.health import MISSING, SILENT
 from reconciler.planner.planning_failure import CODE as PLANNING_FAILED
 from reconciler.telemetry.scrubbing import Scrubber
-from reconciler.web.cause import Cause, Rule, Seen, first_of
+from reconciler.web.cause import BoardMoment, Cause, Rule, first_of
 
 NO_PROGRESS: Final = "no-progress"
 HELD_REMEDIES: Final[Mapping[HeldCode, str]] = {
@@ -28,7 +28,7 @@ HELD_REMEDIES: Final[Mapping[HeldCode, str]] = {
 """What ends each measure that holds nodes."""
 
 
-def planning_failures(seen: Seen) -> Iterator[Cause]:
+def planning_failures(seen: BoardMoment) -> Iterator[Cause]:
     """Yield what plans do without, as planning it fails with a bug."""
     plan = seen.view.plan
     if plan is None:
@@ -52,7 +52,7 @@ def planning_failures(seen: Seen) -> Iterator[Cause]:
         )
 
 
-def halted_updates(seen: Seen) -> Iterator[Cause]:
+def halted_updates(seen: BoardMoment) -> Iterator[Cause]:
     """Yield rolling updates whose new nodes do not work."""
     for update in seen.view.plan.updates if seen.view.plan is not None else ():
         if update.state == "halted":
@@ -66,7 +66,7 @@ def halted_updates(seen: Seen) -> Iterator[Cause]:
             )
 
 
-def held_nodes(seen: Seen) -> Iterator[Cause]:
+def held_nodes(seen: BoardMoment) -> Iterator[Cause]:
     """Yield nodes and instances that would go, by the safety measure that holds them."""
     found: dict[HeldCode, list[Held]] = {}
     for each in seen.view.plan.held if seen.view.plan is not None else ():
@@ -83,7 +83,7 @@ def held_nodes(seen: Seen) -> Iterator[Cause]:
         )
 
 
-def no_progress(seen: Seen) -> Iterator[Cause]:
+def no_progress(seen: BoardMoment) -> Iterator[Cause]:
     """Yield pods for which nothing is bought any more, as new nodes did not help them."""
     plan = seen.view.plan
     if plan is None or not plan.quarantined:
@@ -98,7 +98,7 @@ def no_progress(seen: Seen) -> Iterator[Cause]:
     )
 
 
-def below_minimum(seen: Seen) -> Iterator[Cause]:
+def below_minimum(seen: BoardMoment) -> Iterator[Cause]:
     """Yield fleets with fewer nodes than their minimum that EC2 gives nothing.
 
     Those that EC2 does not have, and those of regions that do not answer, are told of elsewhere.

@@ -11,11 +11,11 @@ from typing import Final
 from reconciler.model.ids import Region
 from reconciler.model.plan import Plan, Reason, ReasonKind
 from reconciler.model.text import counted_noun
-from reconciler.web.cause import Cause, CauseKind, Rule, Seen, first_of
+from reconciler.web.cause import BoardMoment, Cause, CauseKind, Rule, first_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Told:
+class _CauseText:
     """What is said of the pods that wait for fleets of one kind."""
 
     kind: CauseKind
@@ -25,43 +25,43 @@ class _Told:
 
 
 _NO_FLEET: Final = "No fleet can run {pods}"
-_UNAVAILABLE: Final[Mapping[ReasonKind, _Told]] = {
-    "capacity": _Told(
+_UNAVAILABLE: Final[Mapping[ReasonKind, _CauseText]] = {
+    "capacity": _CauseText(
         kind="no-capacity",
         headline="No capacity for {pods}",
         remedy="add instance types, sizes or zones",
     ),
-    "missing": _Told(
+    "missing": _CauseText(
         kind="fleet-missing", headline=_NO_FLEET, remedy="apply the Terraform root of this config"
     ),
-    "denied": _Told(
+    "denied": _CauseText(
         kind="fleet-unavailable",
         headline="EC2 refuses nodes for {pods}",
         remedy="compare the role's policy with the one of terraform/reconciler, and see who else"
         " changes these fleets",
     ),
-    "never-joined": _Told(
+    "never-joined": _CauseText(
         kind="fleet-unavailable",
         headline="Instances for {pods} do not join",
         remedy="look at the console output of such an instance: wrong image, user data or rights",
     ),
-    "halted": _Told(
+    "halted": _CauseText(
         kind="fleet-unavailable",
         headline=_NO_FLEET,
         remedy="resume the process Launch, or remove the weights: such a fleet is asked for"
         " nothing until it is changed",
     ),
-    "unproven": _Told(
+    "unproven": _CauseText(
         kind="fleet-unavailable",
         headline=_NO_FLEET,
         remedy="check kube-context and config: see the cluster's verdict",
     ),
-    "state": _Told(
+    "state": _CauseText(
         kind="fleet-unavailable",
         headline=_NO_FLEET,
         remedy="look at the fleet in EC2: it serves again when it is active",
     ),
-    "departing": _Told(
+    "departing": _CauseText(
         kind="fleet-unavailable",
         headline=_NO_FLEET,
         remedy="add another fleet to the sector, or wait for the new fleet where one replaces it",
@@ -81,7 +81,7 @@ _EASED_BY_LEAVING: Final = frozenset({"max-cost", "max-capacity"})
 """Limits on what runs: there is room again when other nodes are gone."""
 
 
-def _unavailable(seen: Seen) -> Iterator[Cause]:
+def _unavailable(seen: BoardMoment) -> Iterator[Cause]:
     """Yield fleets that cannot be asked for nodes while pods wait for them, by what is the matter.
 
     Fleets of which EC2 lacks capacity come first, as most often it is that.
@@ -114,7 +114,7 @@ def _named(found: list[Reason]) -> str:
     return first_of((f"{each.fleet}: {each.detail}" for each in found), "; ")
 
 
-def _budget(seen: Seen) -> Iterator[Cause]:
+def _budget(seen: BoardMoment) -> Iterator[Cause]:
     """Yield pods that wait because a limit is reached."""
     plan = seen.view.plan
     if plan is None:

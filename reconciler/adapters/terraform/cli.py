@@ -18,7 +18,7 @@ from reconciler.adapters.terraform.mirror import (
     cli_config,
     provider_sources,
 )
-from reconciler.adapters.terraform.program import FLAG, OUTLIVED_SECONDS, Finished, Program
+from reconciler.adapters.terraform.program import FLAG, OUTLIVED_SECONDS, CommandResult, Program
 from reconciler.adapters.terraform.settings import TerraformSettings
 from reconciler.machine.private_folder import PrivateFolder
 from reconciler.model.errors import ToolError
@@ -219,7 +219,7 @@ class TerraformCli:
         codes: tuple[int, ...] = (0,),
         arguments: tuple[str, ...] = (),
         **options: Any,
-    ) -> Finished:
+    ) -> CommandResult:
         if self._asked_to_stop and command in _BEGINNING:
             what = f"not begun: asked to stop by {self._asked_to_stop} during the part before"
             raise ToolError(f"terraform {command}", what, "plan again for the rest")

@@ -105,7 +105,7 @@ def build_loop(
     return loop
 
 
-class Capacity:
+class CapacityLoop:
     """Keeps the parts of one running capacity loop together.
 
     Args:

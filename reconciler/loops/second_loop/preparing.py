@@ -26,7 +26,7 @@ from reconciler.ports.repository import Commit, Repository
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Prepared:
+class PreparedConfig:
     """Holds what is known of one cluster before the decision about it."""
 
     target: RenderTarget
@@ -57,10 +57,12 @@ class GitopsPreparing:
         self._repository = repository
         self._configs = tuple(configs)
         self._cluster_name = cluster_name
-        self._unchanged: dict[RenderTarget, Prepared] = {}
+        self._unchanged: dict[RenderTarget, PreparedConfig] = {}
         """By cluster: the files that need no commit, and their status."""
 
-    def prepared(self, tip: Commit, target: RenderTarget, files: Mapping[str, str]) -> Prepared:
+    def prepared(
+        self, tip: Commit, target: RenderTarget, files: Mapping[str, str]
+    ) -> PreparedConfig:
         """Return what one cluster's config renders to, or why nothing is rendered from it.
 
         Neither a fault of one config nor a bug that it leads to keeps the others from being
@@ -75,7 +77,7 @@ class GitopsPreparing:
             PortError: The repository did not answer.
         """
         if target.config_path not in files:
-            return Prepared(
+            return PreparedConfig(
                 target=target, ended=status_of_missing(self._repository, tip.id, target)
             )
         seen = own_files(target, files)
@@ -92,7 +94,7 @@ class GitopsPreparing:
             what = f"rendering it fails: {bug_in_words(error)}"
             fault = InputError(target.config_path, what, "please report it")
             return self.refused(tip, target, files, fault)
-        return Prepared(
+        return PreparedConfig(
             target=target,
             seen=seen,
             blob=files[target.config_path],
@@ -102,7 +104,7 @@ class GitopsPreparing:
 
     def refused(
         self, tip: Commit, target: RenderTarget, files: Mapping[str, str], error: ReconcilerError
-    ) -> Prepared:
+    ) -> PreparedConfig:
         """Return a config from which nothing is rendered.
 
         It describes what it was rendered to before, so that no copy takes that over meanwhile.
@@ -118,7 +120,7 @@ class GitopsPreparing:
             raise
         except Exception:  # noqa: BLE001 - the bug that this config leads to is reported already
             claims = frozenset()
-        return Prepared(target=target, claims=claims, ended=invalid(target, error))
+        return PreparedConfig(target=target, claims=claims, ended=invalid(target, error))
 
     def _claims_there(
         self, tip: Commit, target: RenderTarget, files: Mapping[str, str]
@@ -139,11 +141,11 @@ class GitopsPreparing:
             claims |= claims_of_render(directory, contents, config)
         return claims
 
-    def needs_no_commit(self, prepared: Prepared, status: ClusterStatus) -> None:
+    def needs_no_commit(self, prepared: PreparedConfig, status: ClusterStatus) -> None:
         """Note that these files hold what they render to; they are not rendered again."""
         self._unchanged[prepared.target] = replace(prepared, ended=status, proposal=None)
 
-    def output_there(self, tip: Commit, prepared: Prepared) -> str:
+    def output_there(self, tip: Commit, prepared: PreparedConfig) -> str:
         """Return the digest of the files of older renders, as they are in a commit."""
         there = {path for path, _ in prepared.seen}
         manifests = self._manifests(tip, prepared.target, there)

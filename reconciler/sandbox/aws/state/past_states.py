@@ -10,7 +10,7 @@ from reconciler.sandbox.aws.state.launcher import InstanceState
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class View:
+class RegionState:
     """Fleets and instances at one moment."""
 
     at: datetime
@@ -19,27 +19,27 @@ class View:
     """By instance id; an instance that is not in it did not exist."""
 
 
-class Past:
-    """Views, oldest first."""
+class PastStates:
+    """States of one Region, oldest first."""
 
     def __init__(self) -> None:
-        self._views: deque[View] = deque()
+        self._states: deque[RegionState] = deque()
 
-    def keep(self, view: View, keep_seconds: float) -> None:
-        """Add the newest view; remove those that no answer can need any more."""
-        self._views.append(view)
-        oldest = view.at - timedelta(seconds=keep_seconds)
-        while len(self._views) > 1 and self._views[1].at <= oldest:
-            self._views.popleft()
+    def keep(self, state: RegionState, keep_seconds: float) -> None:
+        """Add the newest state; remove those that no answer can need any more."""
+        self._states.append(state)
+        oldest = state.at - timedelta(seconds=keep_seconds)
+        while len(self._states) > 1 and self._states[1].at <= oldest:
+            self._states.popleft()
 
     def forget(self) -> None:
-        """Remove all views."""
-        self._views.clear()
+        """Remove all states."""
+        self._states.clear()
 
-    def at(self, moment: datetime) -> View | None:
+    def at(self, moment: datetime) -> RegionState | None:
         """Return the state at that time, or the oldest one; None when there is none."""
         found = None
-        for view in self._views:
-            if found is None or view.at <= moment:
-                found = view
+        for state in self._states:
+            if found is None or state.at <= moment:
+                found = state
         return found

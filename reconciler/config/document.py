@@ -16,7 +16,7 @@ WIDTH: Final = 100
 
 
 def read_document(content: bytes, *, name: str = "<config>") -> Mapping[str, Any]:
-    """Return the keys of a config as written, `UnquotedText` texts for unquoted scalars.
+    """Return the keys of a config as written, `UnquotedText` for unquoted scalars.
 
     Raises:
         ConfigError: It is no YAML mapping within bounds.

@@ -8,66 +8,24 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
+from reconciler.loops.reason_words import usual_remedy
 from reconciler.model.ids import Region
 from reconciler.model.plan import Plan, Reason, ReasonKind
 from reconciler.model.text import counted_noun
 from reconciler.web.cause import BoardMoment, Cause, CauseKind, Rule, first_of
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _CauseText:
-    """What is said of the pods that wait for fleets of one kind."""
-
-    kind: CauseKind
-    headline: str
-    """`{pods}` stands for the number of pods."""
-    remedy: str
-
-
-_NO_FLEET: Final = "No fleet can run {pods}"
-_UNAVAILABLE: Final[Mapping[ReasonKind, _CauseText]] = {
-    "capacity": _CauseText(
-        kind="no-capacity",
-        headline="No capacity for {pods}",
-        remedy="add instance types, sizes or zones",
-    ),
-    "missing": _CauseText(
-        kind="fleet-missing", headline=_NO_FLEET, remedy="apply the Terraform root of this config"
-    ),
-    "denied": _CauseText(
-        kind="fleet-unavailable",
-        headline="EC2 refuses nodes for {pods}",
-        remedy="compare the role's policy with the one of terraform/reconciler, and see who else"
-        " changes these fleets",
-    ),
-    "never-joined": _CauseText(
-        kind="fleet-unavailable",
-        headline="Instances for {pods} do not join",
-        remedy="look at the console output of such an instance: wrong image, user data or rights",
-    ),
-    "halted": _CauseText(
-        kind="fleet-unavailable",
-        headline=_NO_FLEET,
-        remedy="resume the process Launch, or remove the weights: such a fleet is asked for"
-        " nothing until it is changed",
-    ),
-    "unproven": _CauseText(
-        kind="fleet-unavailable",
-        headline=_NO_FLEET,
-        remedy="check kube-context and config: see the cluster's verdict",
-    ),
-    "state": _CauseText(
-        kind="fleet-unavailable",
-        headline=_NO_FLEET,
-        remedy="look at the fleet in EC2: it serves again when it is active",
-    ),
-    "departing": _CauseText(
-        kind="fleet-unavailable",
-        headline=_NO_FLEET,
-        remedy="add another fleet to the sector, or wait for the new fleet where one replaces it",
-    ),
+_UNAVAILABLE: Final[Mapping[ReasonKind, tuple[CauseKind, str]]] = {
+    "capacity": ("no-capacity", "No capacity for {pods}"),
+    "missing": ("fleet-missing", "No fleet can run {pods}"),
+    "denied": ("fleet-unavailable", "EC2 refuses nodes for {pods}"),
+    "never-joined": ("fleet-unavailable", "Instances for {pods} do not join"),
+    "halted": ("fleet-unavailable", "No fleet can run {pods}"),
+    "unproven": ("fleet-unavailable", "No fleet can run {pods}"),
+    "state": ("fleet-unavailable", "No fleet can run {pods}"),
+    "departing": ("fleet-unavailable", "No fleet can run {pods}"),
 }
-"""Where a region does not answer, a cause of its own says so."""
+"""The cause and its headline, by what keeps the fleets of pods; where a region does not answer, a
+cause of its own says so."""
 _LIMITS: Final[Mapping[tuple[str, ReasonKind], str]] = {
     ("max-cost", ""): "max_hourly_usd",
     ("max-capacity", ""): "max_capacity",
@@ -90,16 +48,16 @@ def _unavailable(seen: BoardMoment) -> Iterator[Cause]:
     if plan is None:
         return
     waiting = _waiting(plan, lambda reason: reason.kind)
-    for kind, told in _UNAVAILABLE.items():
+    for kind, (cause, headline) in _UNAVAILABLE.items():
         if kind not in waiting:
             continue
-        found, remedy = waiting[kind].reasons, told.remedy
+        found, remedy = waiting[kind].reasons, usual_remedy("fleet-unavailable", kind)
         if kind == "capacity" and "spot-fallback" in waiting:
             remedy += ", or set spot_fallback: on-demand"
         yield Cause(
-            kind=told.kind,
+            kind=cause,
             level="limited",
-            headline=told.headline.format(pods=counted_noun(waiting[kind].pods, "pod")),
+            headline=headline.format(pods=counted_noun(waiting[kind].pods, "pod")),
             detail=_missing(found) if kind == "missing" else _named(found),
             remedy=remedy,
         )

@@ -5,7 +5,7 @@ from typing import BinaryIO, NoReturn
 
 from reconciler.adapters.files.reading import read_inputs
 from reconciler.model.cluster import Node, Taint
-from reconciler.model.counted import counts
+from reconciler.model.counted_pods import counts
 from reconciler.model.errors import Refused
 from reconciler.model.ids import NodeName, PodKey
 from reconciler.model.snapshot import ClusterState

@@ -9,7 +9,7 @@ import orjson
 from reconciler.adapters.memory.world import MemoryWorld
 from reconciler.model.binding import IDENTITY_NAMESPACE
 from reconciler.model.cluster import Namespace, Node, Pod, Taint
-from reconciler.model.counted import counts
+from reconciler.model.counted_pods import counts
 from reconciler.model.errors import NotFound, Refused
 from reconciler.model.frozen import FrozenMap
 from reconciler.model.ids import NodeName, PodKey

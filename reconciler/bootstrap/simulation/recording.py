@@ -36,7 +36,7 @@ from reconciler.records.demand import (
     seen_in,
     with_end,
 )
-from reconciler.records.prometheus import PodHistory, queries
+from reconciler.records.demand.prometheus import PodHistory, queries
 
 LOOK_SECONDS: Final = 10.0
 """The longest time between two looks at a live cluster."""

@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 
 from reconciler.model.cluster import Pod
-from reconciler.model.counted import counts
+from reconciler.model.counted_pods import counts
 from reconciler.model.ids import NodeName
 from reconciler.planner.demand import Demand, find_demand
 from reconciler.planner.pod_groups import take_census

@@ -1,6 +1,5 @@
 """Decodes Kubernetes JSON into the model: `decode_cluster(split_documents(body, where))`."""
 
-from reconciler.records.kubernetes.binding_proof import encode_proof
 from reconciler.records.kubernetes.documents import Page, RawObject, decode_page, split_documents
 from reconciler.records.kubernetes.fields import API_GROUPS
 from reconciler.records.kubernetes.objects import (
@@ -14,6 +13,7 @@ from reconciler.records.kubernetes.saved_state import (
     LEASE_NAMESPACE,
     SavedState,
     encode_fleet_state,
+    encode_proof,
 )
 from reconciler.records.kubernetes.state import (
     assemble,

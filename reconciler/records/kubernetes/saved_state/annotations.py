@@ -25,25 +25,29 @@ from reconciler.model.saved_state import (
     SavedRaise,
     StuckEnd,
 )
-from reconciler.records.kubernetes.binding_proof import decode_proof
 from reconciler.records.kubernetes.fields import (
     MetadataWire,
     Wire,
     required_name,
     utc,
 )
-from reconciler.records.kubernetes.interrupted_pools import PoolWire, decode_pools, encode_pools
-from reconciler.records.kubernetes.protected_instances import (
-    ProtectedWire,
-    decode_protected,
-    encode_protected,
-)
-from reconciler.records.kubernetes.saved_fleets import (
+from reconciler.records.kubernetes.saved_state.binding_proof import decode_proof
+from reconciler.records.kubernetes.saved_state.fleets import (
     Amount,
     Count,
     SavedFleetWire,
     decode_fleet,
     encode_fleets,
+)
+from reconciler.records.kubernetes.saved_state.interrupted_pools import (
+    PoolWire,
+    decode_pools,
+    encode_pools,
+)
+from reconciler.records.kubernetes.saved_state.protected_instances import (
+    ProtectedWire,
+    decode_protected,
+    encode_protected,
 )
 
 LEASE_NAME = "fleet-reconciler"

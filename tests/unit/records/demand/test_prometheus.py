@@ -11,7 +11,7 @@ from reconciler.model.demand import PodDemand
 from reconciler.model.errors import InputError
 from reconciler.ports.metrics_history import Sample
 from reconciler.records.demand import encode_line, read_demand
-from reconciler.records.prometheus import PodHistory, queries
+from reconciler.records.demand.prometheus import PodHistory, queries
 
 BEGIN = datetime(2026, 3, 1, 12, tzinfo=UTC)
 HOUR = timedelta(hours=1)

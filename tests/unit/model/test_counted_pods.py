@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from reconciler.model.counted import counts
+from reconciler.model.counted_pods import counts
 from tests.builders import make_pod
 
 POD = make_pod("p", node="n")

@@ -19,10 +19,9 @@ from reconciler.gitops.repository.proposal import (
 )
 from reconciler.gitops.repository.roots import cluster_in
 from reconciler.gitops.repository.status import ClusterStatus
-from reconciler.loops.second_loop.named_config import status_of_missing
 from reconciler.model.bugs import bug_in_words
-from reconciler.model.errors import ConfigError, InputError, ReconcilerError, UsageError
-from reconciler.ports.repository import Commit, Repository
+from reconciler.model.errors import ConfigError, InputError, NotFound, ReconcilerError, UsageError
+from reconciler.ports.repository import Commit, CommitId, Repository
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,7 +77,7 @@ class GitopsPreparing:
         """
         if target.config_path not in files:
             return PreparedConfig(
-                target=target, ended=status_of_missing(self._repository, tip.id, target)
+                target=target, ended=_status_of_missing(self._repository, tip.id, target)
             )
         seen = own_files(target, files)
         known = self._unchanged.get(target)
@@ -188,3 +187,17 @@ def invalid(target: RenderTarget, error: ReconcilerError) -> ClusterStatus:
     """Return the status of an invalid config; other clusters are rendered all the same."""
     problems = error.problems if isinstance(error, ConfigError) else ()
     return ClusterStatus(target=target, state="invalid", detail=str(error), problems=problems)
+
+
+def _status_of_missing(
+    repository: Repository, commit: CommitId, target: RenderTarget
+) -> ClusterStatus:
+    """Return the status of a config that is not among the regular files of a commit, and why."""
+    detail = "the branch has no such file"
+    try:
+        repository.read(commit, target.config_path)
+    except InputError as error:
+        detail = str(error)
+    except NotFound:
+        pass
+    return ClusterStatus(target=target, state="missing", detail=detail)

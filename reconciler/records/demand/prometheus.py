@@ -1,6 +1,7 @@
 """Demand from a Prometheus server: pods in metrics of kube-state-metrics.
 
-These say when pods came, what they requested and when they ended. Source of the metrics' names and labels: the documentation of kube-state-metrics 2.x, read 2026-11.
+These say when pods came, what they requested and when they ended. Source of the metrics' names
+and labels: the documentation of kube-state-metrics 2.x, read 2026-11.
 """
 
 import math

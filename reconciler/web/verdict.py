@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 from reconciler.model.text import counted_noun, left_alone
 from reconciler.web.board import StatusBoard, View
-from reconciler.web.cause import BoardMoment, Cause, Level
-from reconciler.web.causes import RULES
+from reconciler.web.causes.cause import BoardMoment, Cause, Level
+from reconciler.web.causes.rules import RULES
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

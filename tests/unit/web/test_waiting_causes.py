@@ -17,7 +17,7 @@ from reconciler.model.snapshot import Snapshot
 from reconciler.planner.planner import plan
 from reconciler.planner.settings import FleetSettings, PlannerSettings, RaiseLimits
 from reconciler.web.board import StatusBoard
-from reconciler.web.cause import Cause
+from reconciler.web.causes.cause import Cause
 from reconciler.web.next_steps import next_steps
 from reconciler.web.overview import because, remedy
 from reconciler.web.status import unplaceable_by_bounded_code

@@ -12,7 +12,7 @@ from reconciler.loops.reason_words import usual_remedy
 from reconciler.model.ids import Region
 from reconciler.model.plan import Plan, Reason, ReasonKind
 from reconciler.model.text import counted_noun
-from reconciler.web.cause import BoardMoment, Cause, CauseKind, Rule, first_of
+from reconciler.web.causes.cause import BoardMoment, Cause, CauseKind, Rule, first_of
 
 _UNAVAILABLE: Final[Mapping[ReasonKind, tuple[CauseKind, str]]] = {
     "capacity": ("no-capacity", "No capacity for {pods}"),

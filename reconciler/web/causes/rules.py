@@ -24,11 +24,11 @@ from reconciler.model.ids import Region
 from reconciler.model.text import duration
 from reconciler.planner.clocks import SKEW_MAX
 from reconciler.planner.demand import FLEET
-from reconciler.web.cause import BoardMoment, Cause, Rule
+from reconciler.web.causes.cause import BoardMoment, Cause, Rule
+from reconciler.web.causes.failing_calls import causes_of_calls
+from reconciler.web.causes.held_back import HELD_BACK, planning_failures
+from reconciler.web.causes.waiting import WAITING_RULES
 from reconciler.web.failing import PastAction
-from reconciler.web.failing_calls import causes_of_calls
-from reconciler.web.held_back import HELD_BACK, planning_failures
-from reconciler.web.waiting_causes import WAITING_RULES
 
 SECOND_LOOP_FAILS_SECONDS: Final = 600.0
 """A forge that restarts, or a push that loses against others for a while, is no trouble."""

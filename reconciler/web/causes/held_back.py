@@ -1,4 +1,4 @@
-"""What a plan leaves out or holds back, as causes: rules beside those of `causes.py`.
+"""What a plan leaves out or holds back, as causes: rules beside those of `rules.py`.
 
 Each yields what one of the shipped alerts is about, so that the status names it too.
 """
@@ -13,7 +13,7 @@ from reconciler.planner.explain.held import held_in_words
 from reconciler.planner.fleets.health import MISSING, SILENT
 from reconciler.planner.planning_failure import CODE as PLANNING_FAILED
 from reconciler.telemetry.scrubbing import Scrubber
-from reconciler.web.cause import BoardMoment, Cause, Rule, first_of
+from reconciler.web.causes.cause import BoardMoment, Cause, Rule, first_of
 
 NO_PROGRESS: Final = "no-progress"
 HELD_REMEDIES: Final[Mapping[HeldCode, str]] = {

@@ -6,7 +6,7 @@ from reconciler.loops.describe import describe
 from reconciler.model.actions import SetCapacity, TerminateInstance
 from reconciler.model.errors import Throttled
 from reconciler.model.text import duration
-from reconciler.web.cause import Cause
+from reconciler.web.causes.cause import Cause
 from reconciler.web.failing import REFUSALS, PastAction
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from reconciler.records.demand import ObservedDemand, changes, encode_line, read_demand, seen_in
 from tests.builders import NOW
-from tests.unit.records.kube import Json, container, decode, object_json, pod_json
+from tests.unit.records.kubernetes.kube import Json, container, decode, object_json, pod_json
 
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 LINE = {"key": "k", "operator": "In", "values": ["x" * 1_300_000]}

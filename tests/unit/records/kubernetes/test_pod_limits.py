@@ -11,7 +11,14 @@ import pytest
 from reconciler.model.cluster import Pod
 from reconciler.records.kubernetes import limits
 from reconciler.records.kubernetes.pods import PodDecoder
-from tests.unit.records.kube import Json, container, decode, decode_pod, object_json, pod_json
+from tests.unit.records.kubernetes.kube import (
+    Json,
+    container,
+    decode,
+    decode_pod,
+    object_json,
+    pod_json,
+)
 
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"

@@ -17,7 +17,7 @@ from reconciler.planner.descheduler_settings import (
     TooManyRestarts,
 )
 from tests.builders import labelled, make_node, requiring, selecting
-from tests.unit.planner.descheduler.scene import (
+from tests.unit.planner.disruption.descheduler.scene import (
     FLEET,
     Objects,
     descheduling,

@@ -10,7 +10,7 @@ from reconciler.model.plan import Plan
 from reconciler.planner.descheduler_settings import EvictorSettings, FailedPods, PodLifeTime
 from reconciler.planner.settings import BlastRadius, DisruptionBudget
 from tests.builders import ago, labelled, make_node, selecting
-from tests.unit.planner.descheduler.scene import (
+from tests.unit.planner.disruption.descheduler.scene import (
     FLEET,
     Objects,
     descheduling,

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from reconciler.model.cluster import Pod
-from tests.unit.records.kube import container, decode, node_json, object_json, pod_json
+from tests.unit.records.kubernetes.kube import container, decode, node_json, object_json, pod_json
 
 CPU = 1000
 SIDECAR = [{**container(cpu="500m"), "name": "proxy", "restartPolicy": "Always"}]

@@ -7,7 +7,7 @@ import pytest
 from reconciler.model.ids import Region
 from reconciler.model.snapshot import CloudState
 from reconciler.records.aws import decode_cloud
-from tests.unit.records.aws_answers import (
+from tests.unit.records.aws.aws_answers import (
     Json,
     fleet_json,
     group_json,

@@ -9,7 +9,7 @@ from reconciler.adapters.aws.clients import Clients
 from reconciler.adapters.aws.group_details import GroupDetails
 from reconciler.model.errors import Conflict, Unavailable
 from reconciler.model.ids import FleetId, InstanceId
-from tests.unit.adapters.groups_account import EACH, GROUPS, HOME, NOW, Account, Watched
+from tests.unit.adapters.aws.groups_account import EACH, GROUPS, HOME, NOW, Account, Watched
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ from reconciler.model.saved_state import (
 )
 from reconciler.model.snapshot import ClusterState
 from reconciler.records.kubernetes import decode_cluster, encode_fleet_state, split_documents
-from tests.unit.records.kube import decode, object_json
+from tests.unit.records.kubernetes.kube import decode, object_json
 
 AT = datetime(2026, 1, 31, 12, tzinfo=UTC)
 

@@ -5,7 +5,7 @@ from decimal import Decimal
 from reconciler.model.ids import Region
 from reconciler.model.snapshot import Ignored
 from reconciler.records.aws import decode_spot_prices
-from tests.unit.records.aws_answers import Json
+from tests.unit.records.aws.aws_answers import Json
 
 HOME = Region("us-west-2")
 

@@ -29,7 +29,7 @@ from tests.builders import (
     selecting,
     spread,
 )
-from tests.unit.planner.descheduler.scene import (
+from tests.unit.planner.disruption.descheduler.scene import (
     FLEET,
     Objects,
     descheduling,

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.unit.adapters.groups_account import HOME, NOW, Watched
+from tests.unit.adapters.aws.groups_account import HOME, NOW, Watched
 
 ACTIVITIES = "describe_scaling_activities"
 GROUP = "group-000"

@@ -8,7 +8,7 @@ import pytest
 
 from reconciler.records.kubernetes import limits
 from reconciler.records.kubernetes.objects import ObjectDecoder
-from tests.unit.records.kube import Json, decode, decode_pod, object_json, pod_json
+from tests.unit.records.kubernetes.kube import Json, decode, decode_pod, object_json, pod_json
 
 KEPT_BYTES_MAX = 64 * 1024
 LONG = 200_000

@@ -8,7 +8,7 @@ import pytest
 from reconciler.model.errors import InputError
 from reconciler.model.snapshot import Ignored
 from reconciler.records.kubernetes import split_documents
-from tests.unit.records.kube import decode, decode_body, node_json, object_json, pod_json
+from tests.unit.records.kubernetes.kube import decode, decode_body, node_json, object_json, pod_json
 
 
 def without_kind(found: dict[str, Any]) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from reconciler.model.containers import ContainerState
 from reconciler.records.kubernetes import ObjectDecoder, decode_cluster, split_documents
 from reconciler.records.kubernetes.encoding import encode_pod
 from reconciler.records.snapshot import strip_object
-from tests.unit.records.kube import decode, decode_pod, pod_json
+from tests.unit.records.kubernetes.kube import decode, decode_pod, pod_json
 
 
 def injected(token: str) -> dict[str, Any]:

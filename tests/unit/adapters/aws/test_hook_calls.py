@@ -7,7 +7,7 @@ import pytest
 from reconciler.adapters.aws import hook_calls
 from reconciler.adapters.aws.hook_calls import HEARTBEAT_SECONDS, WAITING_MAX
 from reconciler.model.notices import MessageId
-from tests.unit.adapters.queues import (
+from tests.unit.adapters.aws.queues import (
     LIFECYCLE_ACTION,
     ONE,
     Sqs,

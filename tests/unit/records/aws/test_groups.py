@@ -8,7 +8,7 @@ import pytest
 from reconciler.model.fleet import Instance
 from reconciler.model.ids import Region
 from reconciler.records.aws import decode_cloud
-from tests.unit.records.aws_answers import Json, group_json, instance_json, reservations
+from tests.unit.records.aws.aws_answers import Json, group_json, instance_json, reservations
 
 HOME = Region("us-west-2")
 

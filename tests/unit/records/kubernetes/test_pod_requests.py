@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.unit.records.kube import container, decode, decode_pod, pod_json
+from tests.unit.records.kubernetes.kube import container, decode, decode_pod, pod_json
 
 GIB = 1024**3
 

@@ -6,7 +6,7 @@ import pytest
 
 from reconciler.adapters.aws import SqsNotices
 from reconciler.adapters.aws.notices import BATCH, HELD_MAX, PARALLEL
-from tests.unit.adapters.queues import (
+from tests.unit.adapters.aws.queues import (
     LIFECYCLE_ACTION,
     ONE,
     OTHER,

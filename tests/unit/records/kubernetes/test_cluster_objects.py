@@ -11,7 +11,7 @@ from reconciler.model.ids import NodeName
 from reconciler.model.snapshot import Ignored
 from reconciler.model.volumes import CsiNode
 from reconciler.records.kubernetes.encoding import encode_daemon_set
-from tests.unit.records.kube import decode, decode_node, node_json, object_json
+from tests.unit.records.kubernetes.kube import decode, decode_node, node_json, object_json
 
 
 def test_node_offers_its_allocatable_and_names_its_instance() -> None:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.unit.adapters.groups_account import HOME, Watched
+from tests.unit.adapters.aws.groups_account import HOME, Watched
 
 
 @pytest.fixture

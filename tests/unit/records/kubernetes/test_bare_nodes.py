@@ -16,7 +16,7 @@ from tests.builders import (
     make_settings,
     make_snapshot,
 )
-from tests.unit.records.kube import Json, decode, node_json
+from tests.unit.records.kubernetes.kube import Json, decode, node_json
 
 BARE: list[Json] = [
     {"allocatable": None},

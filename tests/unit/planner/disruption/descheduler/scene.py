@@ -15,7 +15,7 @@ from reconciler.planner.descheduler_settings import (
 from reconciler.planner.explain.explain import explain
 from reconciler.planner.settings import PlannerSettings
 from tests.builders import ago, make_node, make_settings, make_snapshot
-from tests.unit.planner.scale_in.scene import make_scene_fleet, on, planned
+from tests.unit.planner.disruption.scale_in.scene import make_scene_fleet, on, planned
 
 FLEET = make_scene_fleet(min_capacity=50, utilization_threshold=0.0)
 """Nothing of it is ever removed: what moves, the descheduler moves."""

@@ -19,7 +19,7 @@ from tests.unit.planner.disruption.descheduler.scene import (
     old,
     said,
 )
-from tests.unit.planner.scale_in.scene import planned
+from tests.unit.planner.disruption.scale_in.scene import planned
 
 POLICY = PodLifeTime(seconds_max=3600)
 PLAIN = EvictorSettings()

@@ -38,7 +38,7 @@ from tests.unit.planner.disruption.descheduler.scene import (
     old,
     said,
 )
-from tests.unit.planner.scale_in.scene import make_scene_fleet, moves, planned, unneeded
+from tests.unit.planner.disruption.scale_in.scene import make_scene_fleet, moves, planned, unneeded
 
 LOW = LowNodeUtilization(thresholds={"cpu": 20}, target_thresholds={"cpu": 50})
 HEADROOM = Headroom(sector="primary", cpu_milli=2500, memory_bytes=2**30)

@@ -27,7 +27,7 @@ from tests.unit.planner.disruption.descheduler.scene import (
     said,
 )
 from tests.unit.planner.disruption.interrupted_nodes import noticed
-from tests.unit.planner.scale_in.scene import moves, planned
+from tests.unit.planner.disruption.scale_in.scene import moves, planned
 
 TAINT = Taint(key="team", value="a", effect="NoSchedule")
 

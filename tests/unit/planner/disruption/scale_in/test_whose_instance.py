@@ -29,7 +29,15 @@ from tests.builders import (
     make_settings,
     make_snapshot,
 )
-from tests.unit.planner.scale_in.scene import FLEET, drained, full, kept, on, told, unneeded
+from tests.unit.planner.disruption.scale_in.scene import (
+    FLEET,
+    drained,
+    full,
+    kept,
+    on,
+    told,
+    unneeded,
+)
 
 I1 = InstanceId("i-1")
 

@@ -8,8 +8,8 @@ import pytest
 from reconciler.model.actions import TaintNode
 from reconciler.model.cluster import Node, Pod
 from tests.builders import ago, make_node
-from tests.unit.planner.scale_in.consolidation import LARGE, SMALL, planned
-from tests.unit.planner.scale_in.scene import kept, on, told, unneeded
+from tests.unit.planner.disruption.scale_in.consolidation import LARGE, SMALL, planned
+from tests.unit.planner.disruption.scale_in.scene import kept, on, told, unneeded
 
 YOUNG: dict[str, Any] = {"created_at": ago(900)}
 

@@ -20,8 +20,15 @@ from tests.builders import (
     make_settings,
     make_snapshot,
 )
-from tests.unit.planner.scale_in.consolidation import LARGE, SMALL, planned, raised
-from tests.unit.planner.scale_in.scene import annotations_set, kept, moves, on, told, unneeded
+from tests.unit.planner.disruption.scale_in.consolidation import LARGE, SMALL, planned, raised
+from tests.unit.planner.disruption.scale_in.scene import (
+    annotations_set,
+    kept,
+    moves,
+    on,
+    told,
+    unneeded,
+)
 
 
 def test_cheaper_node_is_asked_for_before_anything_is_moved() -> None:

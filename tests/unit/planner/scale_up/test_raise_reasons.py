@@ -15,8 +15,8 @@ from tests.builders import (
     make_snapshot,
 )
 from tests.unit.planner.disruption.interrupted_nodes import noticed
-from tests.unit.planner.scale_in.scene import on
-from tests.unit.planner.scale_in.scene import planned as on_cluster
+from tests.unit.planner.disruption.scale_in.scene import on
+from tests.unit.planner.disruption.scale_in.scene import planned as on_cluster
 
 FLEET = make_fleet_settings()
 

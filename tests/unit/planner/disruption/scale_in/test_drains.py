@@ -31,7 +31,7 @@ from tests.builders import (
     selecting,
     spread,
 )
-from tests.unit.planner.scale_in.scene import (
+from tests.unit.planner.disruption.scale_in.scene import (
     annotations_set,
     drained,
     full,

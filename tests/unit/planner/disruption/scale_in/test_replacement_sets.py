@@ -30,9 +30,9 @@ from tests.builders import (
     make_pod,
     make_settings,
 )
-from tests.unit.planner.scale_in import scene
-from tests.unit.planner.scale_in.consolidation import SMALL, planned, raised
-from tests.unit.planner.scale_in.scene import (
+from tests.unit.planner.disruption.scale_in import scene
+from tests.unit.planner.disruption.scale_in.consolidation import SMALL, planned, raised
+from tests.unit.planner.disruption.scale_in.scene import (
     annotations_set,
     drained,
     kept,

@@ -27,8 +27,7 @@ from tests.builders import (
 )
 from tests.properties.optimum import dozen
 from tests.properties.reached import asked_for
-from tests.unit.planner.placed import bought, raises
-from tests.unit.planner.scale_in.scene import (
+from tests.unit.planner.disruption.scale_in.scene import (
     full,
     kept,
     make_scene_fleet,
@@ -37,6 +36,7 @@ from tests.unit.planner.scale_in.scene import (
     told,
     unneeded,
 )
+from tests.unit.planner.placed import bought, raises
 
 SMALL = make_fleet_settings("small", cpu=4, price="0")
 LARGE = make_fleet_settings("large", cpu=16, memory="64Gi", price="0")

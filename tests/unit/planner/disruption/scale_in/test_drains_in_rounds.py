@@ -8,7 +8,7 @@ from reconciler.model.actions import DRAIN_PROGRESS, EvictPod, TaintNode, Untain
 from reconciler.model.cluster import PodDisruptionBudget
 from reconciler.model.plan import Plan
 from tests.builders import make_node, make_pod, selecting
-from tests.unit.planner.scale_in.scene import (
+from tests.unit.planner.disruption.scale_in.scene import (
     annotations_set,
     drained,
     full,

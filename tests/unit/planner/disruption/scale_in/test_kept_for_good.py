@@ -15,8 +15,8 @@ from reconciler.planner.settings import (
     ScaleInSettings,
 )
 from tests.builders import ago, amounts, make_fleet_settings, make_node, selecting
-from tests.unit.planner.scale_in.consolidation import SMALL, planned, raised
-from tests.unit.planner.scale_in.scene import (
+from tests.unit.planner.disruption.scale_in.consolidation import SMALL, planned, raised
+from tests.unit.planner.disruption.scale_in.scene import (
     annotations_set,
     moves,
     noted,

@@ -31,7 +31,7 @@ from tests.builders import (
     make_settings,
     make_snapshot,
 )
-from tests.unit.planner.scale_in.scene import annotations_set, full, noted, on, told
+from tests.unit.planner.disruption.scale_in.scene import annotations_set, full, noted, on, told
 
 FLEET = make_fleet_settings()
 DAY = 86_400

@@ -25,8 +25,8 @@ from tests.builders import (
     make_settings,
     make_snapshot,
 )
+from tests.unit.planner.disruption.scale_in.scene import FLEET, full, instance, with_instances
 from tests.unit.planner.placed import ended
-from tests.unit.planner.scale_in.scene import FLEET, full, instance, with_instances
 
 
 @pytest.mark.parametrize(("seconds", "stuck"), [(899, []), (900, ["i-0"])])

@@ -21,7 +21,7 @@ from reconciler.observer.observe import observe
 from reconciler.planner.planner import plan
 from reconciler.planner.settings import FleetSettings
 from tests.builders import HOME, amounts, make_settings, make_spec, selecting
-from tests.unit.planner.scale_in.scene import make_scene_fleet
+from tests.unit.planner.disruption.scale_in.scene import make_scene_fleet
 
 FLEET = make_scene_fleet()
 

@@ -8,8 +8,8 @@ from reconciler.model.ids import FleetKey
 from reconciler.model.text import rfc3339
 from reconciler.planner.disruption.drains.replacement_sets import encode
 from tests.builders import HOME, ago, make_fleet_settings, make_node
-from tests.unit.planner.scale_in.consolidation import SMALL, planned, raised
-from tests.unit.planner.scale_in.scene import annotations_set, on
+from tests.unit.planner.disruption.scale_in.consolidation import SMALL, planned, raised
+from tests.unit.planner.disruption.scale_in.scene import annotations_set, on
 
 MID = make_fleet_settings("mid", cpu=8, memory="32Gi", price="0.16")
 

@@ -19,7 +19,7 @@ from tests.builders import (
     make_settings,
     make_snapshot,
 )
-from tests.unit.planner.scale_in.scene import FLEET, on, told
+from tests.unit.planner.disruption.scale_in.scene import FLEET, on, told
 
 
 def unready(name: str = "a", seconds: float = 600, **changed: Any) -> Node:

@@ -23,7 +23,14 @@ from tests.builders import (
     make_settings,
     make_snapshot,
 )
-from tests.unit.planner.scale_in.scene import full, make_scene_fleet, on, planned, told, unneeded
+from tests.unit.planner.disruption.scale_in.scene import (
+    full,
+    make_scene_fleet,
+    on,
+    planned,
+    told,
+    unneeded,
+)
 
 DAY = 86_400.0
 STUCK = make_fleet_settings(

@@ -36,7 +36,7 @@ from tests.builders import (
     make_settings,
     make_snapshot,
 )
-from tests.unit.planner.scale_in.scene import drained, full, moves, on, told, unneeded
+from tests.unit.planner.disruption.scale_in.scene import drained, full, moves, on, told, unneeded
 
 STAYS = make_fleet_settings()
 OLD = make_fleet_settings("old")

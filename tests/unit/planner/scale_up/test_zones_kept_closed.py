@@ -39,7 +39,7 @@ from tests.builders import (
     spread,
 )
 from tests.properties.reached import asked_for
-from tests.unit.planner.scale_in.scene import unneeded
+from tests.unit.planner.disruption.scale_in.scene import unneeded
 
 A, B, C = "us-west-2a", "us-west-2b", "us-west-2c"
 

@@ -36,7 +36,7 @@ from tests.builders import (
     make_snapshot,
 )
 from tests.unit.planner.disruption.interrupted_nodes import FLEET, begun, targets
-from tests.unit.planner.scale_in.scene import (
+from tests.unit.planner.disruption.scale_in.scene import (
     annotations_set,
     drained,
     full,

@@ -31,7 +31,15 @@ from tests.builders import (
     make_pod,
     make_settings,
 )
-from tests.unit.planner.scale_in.scene import FLEET, full, kept, noted, planned, told, unneeded
+from tests.unit.planner.disruption.scale_in.scene import (
+    FLEET,
+    full,
+    kept,
+    noted,
+    planned,
+    told,
+    unneeded,
+)
 
 # ---- timers -------------------------------------------------------------------------------
 

@@ -4,7 +4,7 @@ import pytest
 
 from reconciler.model.actions import EvictPod, TaintNode, TerminateInstance
 from tests.builders import ago, make_node
-from tests.unit.planner.scale_in.scene import (
+from tests.unit.planner.disruption.scale_in.scene import (
     drained,
     full,
     kept,

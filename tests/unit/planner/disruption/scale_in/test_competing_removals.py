@@ -13,8 +13,15 @@ from reconciler.planner.disruption.replacement import departures
 from reconciler.planner.disruption.replacement.conflict import ReplacementConflict
 from reconciler.planner.settings import DisruptionBudget, FleetSettings, ScaleInSettings
 from tests.builders import make_fleet_settings, make_node
-from tests.unit.planner.scale_in.consolidation import SMALL, planned, raised
-from tests.unit.planner.scale_in.scene import annotations_set, kept, moves, on, told, unneeded
+from tests.unit.planner.disruption.scale_in.consolidation import SMALL, planned, raised
+from tests.unit.planner.disruption.scale_in.scene import (
+    annotations_set,
+    kept,
+    moves,
+    on,
+    told,
+    unneeded,
+)
 
 
 def eight(price: str) -> FleetSettings:

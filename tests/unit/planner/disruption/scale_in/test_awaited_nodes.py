@@ -9,8 +9,8 @@ from reconciler.model.cluster import Owner, PodDisruptionBudget
 from reconciler.model.ids import NodeName
 from reconciler.planner.settings import BlastRadius
 from tests.builders import ago, labelled, make_node, make_pod, selecting
-from tests.unit.planner.scale_in.consolidation import LARGE, SMALL, planned
-from tests.unit.planner.scale_in.scene import drained, kept, on, told, unneeded
+from tests.unit.planner.disruption.scale_in.consolidation import LARGE, SMALL, planned
+from tests.unit.planner.disruption.scale_in.scene import drained, kept, on, told, unneeded
 
 WEB = labelled(app="web")
 

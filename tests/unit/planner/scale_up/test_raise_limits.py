@@ -31,9 +31,9 @@ from tests.builders import (
     near,
 )
 from tests.unit.planner.disruption.interrupted_nodes import noticed
+from tests.unit.planner.disruption.scale_in.scene import on
+from tests.unit.planner.disruption.scale_in.scene import planned as on_cluster
 from tests.unit.planner.placed import raises
-from tests.unit.planner.scale_in.scene import on
-from tests.unit.planner.scale_in.scene import planned as on_cluster
 
 FLEET = make_fleet_settings(min_capacity=0)
 

@@ -10,8 +10,15 @@ from reconciler.model.cluster import Node, Taint
 from reconciler.model.plan import Plan
 from reconciler.model.text import rfc3339
 from tests.builders import ago, amounts, make_fleet_settings, make_node, make_option
-from tests.unit.planner.scale_in.consolidation import LARGE, SMALL, planned, raised
-from tests.unit.planner.scale_in.scene import annotations_set, drained, kept, moves, on, unneeded
+from tests.unit.planner.disruption.scale_in.consolidation import LARGE, SMALL, planned, raised
+from tests.unit.planner.disruption.scale_in.scene import (
+    annotations_set,
+    drained,
+    kept,
+    moves,
+    on,
+    unneeded,
+)
 
 
 def asked_before(count: int, seconds: float, *objects: Any, **changed: Any) -> Plan:

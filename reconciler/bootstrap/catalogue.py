@@ -14,7 +14,7 @@ from reconciler.model.snapshot import Ignored
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Refreshed:
+class RefreshedCatalogue:
     """Says what a refresh of the catalogue wrote."""
 
     file: str
@@ -27,7 +27,7 @@ class Refreshed:
     """Entries of EC2's answers that could not be read."""
 
 
-def refresh_catalogue(out: Path, *, region: str | None, base: str | None) -> Refreshed:
+def refresh_catalogue(out: Path, *, region: str | None, base: str | None) -> RefreshedCatalogue:
     """Ask EC2 and write the catalogue, whole or not at all.
 
     Args:
@@ -51,7 +51,7 @@ def refresh_catalogue(out: Path, *, region: str | None, base: str | None) -> Ref
     types = read_instance_types(Region(chosen), at, ignored)
     made = refreshed(before, types, chosen, at.date().isoformat())
     write_whole(out, render_catalogue(made))
-    return Refreshed(
+    return RefreshedCatalogue(
         file=str(out),
         region=chosen,
         as_of=made.as_of,

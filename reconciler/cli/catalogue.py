@@ -17,7 +17,7 @@ from reconciler.cli.terminal.output import (
     print_table,
     wanted,
 )
-from reconciler.cli.terminal.working import working
+from reconciler.cli.terminal.progress_line import working
 from reconciler.model.errors import UsageError
 
 EXAMPLE = (

@@ -19,6 +19,7 @@ from reconciler.cli.options.ci import (
 )
 from reconciler.cli.options.config_argument import PathArgument, PathsArgument, named_config
 from reconciler.cli.options.folder import written_folder
+from reconciler.cli.terminal.messages import tell
 from reconciler.cli.terminal.output import (
     Output,
     OutputOption,
@@ -28,8 +29,7 @@ from reconciler.cli.terminal.output import (
     print_text,
     wanted,
 )
-from reconciler.cli.terminal.told import tell
-from reconciler.cli.terminal.working import working
+from reconciler.cli.terminal.progress_line import working
 from reconciler.machine.private_folder import PrivateFolder
 
 EXAMPLE = "reconciler ci plan --dir terraform --out plan && reconciler ci apply --dir terraform --plan plan"  # noqa: E501 - one line to copy

@@ -12,7 +12,7 @@ from reconciler.cli.options.ci import (
 )
 from reconciler.cli.options.config_argument import PathArgument, named_config
 from reconciler.cli.terminal.output import Output, OutputOption, print_data, print_line, wanted
-from reconciler.cli.terminal.working import working
+from reconciler.cli.terminal.progress_line import working
 from reconciler.machine.private_folder import PrivateFolder
 
 

@@ -7,8 +7,8 @@ import typer
 from reconciler.cli.options import gitops as options
 from reconciler.cli.options import verbosity
 from reconciler.cli.options.config_argument import PathsArgument, named_config
+from reconciler.cli.terminal.messages import tell
 from reconciler.cli.terminal.output import Output, OutputOption, print_data, print_table, wanted
-from reconciler.cli.terminal.told import tell
 
 EXAMPLE = "reconciler gitops --once --repository https://example.com/team/fleets.git --branch main"
 

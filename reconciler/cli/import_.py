@@ -10,7 +10,7 @@ from reconciler.cli.options.config_argument import ConfigArgument, named_config
 from reconciler.cli.options.folder import written_folder
 from reconciler.cli.options.several import SeveralFiles
 from reconciler.cli.terminal.output import Output, OutputOption, print_data, print_line, wanted
-from reconciler.cli.terminal.working import working
+from reconciler.cli.terminal.progress_line import working
 from reconciler.model.errors import UsageError
 from reconciler.model.text import counted_noun
 

@@ -14,7 +14,7 @@ from reconciler.cli import commands, completion
 from reconciler.cli.options import verbosity
 from reconciler.cli.options.ci import DETAILED_EXITCODE
 from reconciler.cli.terminal import streams
-from reconciler.cli.terminal.told import tell, tell_error, tell_traceback
+from reconciler.cli.terminal.messages import tell, tell_error, tell_traceback
 from reconciler.model.errors import ConfigError, ReconcilerError
 
 EXIT_FAILED: Final = 1

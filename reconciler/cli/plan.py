@@ -8,7 +8,7 @@ from reconciler.cli.options import planning as options
 from reconciler.cli.options.config_argument import ConfigArgument, config_of
 from reconciler.cli.options.several import SeveralFiles
 from reconciler.cli.terminal.output import OutputOption, wanted
-from reconciler.cli.terminal.working import working
+from reconciler.cli.terminal.progress_line import working
 from reconciler.config.loader import DEFAULT_FILE
 
 EXAMPLE = (

@@ -14,7 +14,7 @@ from reconciler.model.errors import UsageError
 from reconciler.records.reasons import printable
 
 if TYPE_CHECKING:
-    from reconciler.bootstrap.simulation.recording import OnProgress, Recorded
+    from reconciler.bootstrap.simulation.recording import OnProgress, RecordingSummary
     from reconciler.cli.views.simulate import Progress
     from reconciler.records.demand import Anonymiser
 
@@ -154,7 +154,7 @@ def _from_prometheus(
     out: Path,
     names: "Anonymiser | None",
     on_progress: "OnProgress",
-) -> "Recorded":
+) -> "RecordingSummary":
     from reconciler.bootstrap.simulation import recording  # noqa: PLC0415 - slow to load
     from reconciler.model.text import parse_rfc3339  # noqa: PLC0415 - with the rest
     from reconciler.records.times import YEARS  # noqa: PLC0415 - as above
@@ -180,7 +180,7 @@ def _from_cluster_or_files(
     out: Path,
     names: "Anonymiser | None",
     progress: "Progress",
-) -> "Recorded":
+) -> "RecordingSummary":
     from reconciler.bootstrap.simulation import recording  # noqa: PLC0415 - slow to load
 
     if directory is not None:

@@ -11,12 +11,13 @@ from typing import Annotated
 import typer
 
 from reconciler.cli.options.control_plane import ControlPlaneOption, programs_of
-from reconciler.cli.options.faults import read_faults
 from reconciler.cli.sandbox_interrupt import interrupt
+from reconciler.cli.terminal.messages import tell
 from reconciler.cli.terminal.output import Output, OutputOption, print_data, wanted
-from reconciler.model.errors import ToolError
+from reconciler.model.errors import ConfigError, ToolError
 from reconciler.sandbox.aws.values import Delays
 from reconciler.sandbox.cluster.settings import ClusterSettings
+from reconciler.sandbox.faults.script import FaultScript, load_script
 from reconciler.sandbox.joiner import JoinerSettings
 from reconciler.sandbox.requirements import check_packages
 from reconciler.sandbox.stack import Sandbox, SandboxSettings
@@ -79,7 +80,7 @@ def up(
         delays=Delays(launch_seconds=launch_seconds),
         cluster=ClusterSettings(pod_start_seconds=pod_start_seconds, job_seconds=job_seconds),
         joiner=JoinerSettings(cluster=cluster_name, join_seconds=join_seconds),
-        faults=None if faults is None else read_faults(faults),
+        faults=None if faults is None else _read_faults(faults),
         region=region,
         programs=programs_of(control_plane),
     )
@@ -142,3 +143,14 @@ def _print_environment(environment: dict[str, str], output: Output) -> None:
     text = "\n".join([*lines, "# Ctrl-C ends the sandbox."])
     sys.stdout.write(text + "\n")
     sys.stdout.flush()
+
+
+def _read_faults(file: str) -> FaultScript:
+    """Return the script in a file; print what is wrong with it and end with exit code 2."""
+    try:
+        return load_script(file)
+    except ConfigError as error:
+        for p in error.problems:
+            place = f"{file}:{p.line}:{p.column}: {p.code}" if p.line else file
+            tell("error", place, p.message, hint="docs/sandbox.md lists every key")
+        raise typer.Exit(error.exit_code) from None

@@ -8,7 +8,7 @@ import typer
 from reconciler.cli.options import planning as options
 from reconciler.cli.options.config_argument import ConfigArgument, config_of
 from reconciler.cli.terminal.output import Output, OutputOption, print_data, wanted
-from reconciler.cli.terminal.working import working
+from reconciler.cli.terminal.progress_line import working
 from reconciler.config.loader import DEFAULT_FILE
 from reconciler.model.errors import UsageError
 

@@ -9,7 +9,7 @@ import typer
 from reconciler.cli.options.config_argument import ConfigArgument
 from reconciler.cli.options.planning import ContextOption
 from reconciler.cli.terminal.output import Output, OutputOption, print_data, print_line, wanted
-from reconciler.cli.terminal.working import working
+from reconciler.cli.terminal.progress_line import working
 from reconciler.config.loader import DEFAULT_FILE
 
 EXAMPLE = (

@@ -9,9 +9,9 @@ import typer
 
 from reconciler.cli.options.config_argument import ConfigArgument
 from reconciler.cli.options.running_program import StatusUrlOption, TokenFileOption, program_of
+from reconciler.cli.terminal.messages import tell_error
 from reconciler.cli.terminal.output import Output, OutputOption, print_data, wanted
 from reconciler.cli.terminal.streams import reader_ended
-from reconciler.cli.terminal.told import tell_error
 from reconciler.config.loader import DEFAULT_FILE
 from reconciler.model.errors import PortError
 

@@ -5,8 +5,8 @@ from typing import Annotated
 import typer
 
 from reconciler.cli.options.config_argument import configs_of
+from reconciler.cli.terminal.messages import without_secrets
 from reconciler.cli.terminal.output import Output, OutputOption, print_data, print_line, wanted
-from reconciler.cli.terminal.told import without_secrets
 from reconciler.config.check import CheckedConfig, check_named
 from reconciler.config.environment import stated_cluster_name
 from reconciler.config.json_schema import json_schema

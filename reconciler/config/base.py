@@ -4,7 +4,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, model_validator
 
-from reconciler.config.tree import Plain
+from reconciler.config.tree import UnquotedText
 
 
 class Section(BaseModel):
@@ -23,7 +23,7 @@ class Section(BaseModel):
         """Drop keys without a value (`key:` or `key: null`), which count as missing."""
         if not isinstance(data, dict):
             return data
-        return {k: v for k, v in data.items() if not (isinstance(v, Plain) and v.is_null)}
+        return {k: v for k, v in data.items() if not (isinstance(v, UnquotedText) and v.is_null)}
 
     def given(self) -> dict[str, Any]:
         """Return the values that the config states, without the defaults."""

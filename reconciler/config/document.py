@@ -9,14 +9,14 @@ from typing import Any, Final
 import yaml
 
 from reconciler.config import yaml_loader
-from reconciler.config.tree import Plain, to_data
+from reconciler.config.tree import UnquotedText, to_data
 from reconciler.model.errors import ConfigError
 
 WIDTH: Final = 100
 
 
 def read_document(content: bytes, *, name: str = "<config>") -> Mapping[str, Any]:
-    """Return the keys of a config as written, `Plain` texts for unquoted scalars.
+    """Return the keys of a config as written, `UnquotedText` for unquoted scalars.
 
     Raises:
         ConfigError: It is no YAML mapping within bounds.
@@ -40,11 +40,11 @@ class _Dumper(yaml.SafeDumper):
         return True
 
 
-def _plain(dumper: yaml.SafeDumper, text: Plain) -> yaml.ScalarNode:
+def _plain(dumper: yaml.SafeDumper, text: UnquotedText) -> yaml.ScalarNode:
     """Without quotes, as it was written."""
     resolver: Any = dumper
     tag = resolver.resolve(yaml.ScalarNode, str(text), (True, False))
     return yaml.ScalarNode(tag, str(text))
 
 
-_Dumper.add_representer(Plain, _plain)
+_Dumper.add_representer(UnquotedText, _plain)

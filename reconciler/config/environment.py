@@ -13,7 +13,7 @@ from reconciler.config.loader import Purpose, load_config, parse_config
 from reconciler.config.rules import check_rules
 from reconciler.config.rules.names import check_cluster_name
 from reconciler.config.schema import SectorConfig
-from reconciler.config.tree import Entry, Item, Node, Place, Plain, Scalar, Sequence, to_data
+from reconciler.config.tree import Entry, Item, Node, Place, Scalar, Sequence, UnquotedText, to_data
 from reconciler.config.tree import Mapping as MappingNode
 from reconciler.model.errors import UsageError
 
@@ -213,7 +213,7 @@ def _parsed(setting: Setting, source: str, text: str) -> SectorConfig:
 def _tree_of(setting: Setting, text: str) -> MappingNode | None:
     """Return the document that has only this value; None if the text is empty."""
     parts = [part.strip() for part in text.split(",")] if setting.many else [text]
-    kind = str if setting.quoted else Plain
+    kind = str if setting.quoted else UnquotedText
     values = [Scalar(place=_NOWHERE, text=kind(part)) for part in parts if part.strip()]
     if not values:
         return None

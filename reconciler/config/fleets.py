@@ -8,7 +8,7 @@ from pydantic import Field, model_validator
 from reconciler.config.base import Section
 from reconciler.config.sections import DisruptionBudget, GracePeriod, ScaleIn
 from reconciler.config.terraform import Taints, TerraformVariables
-from reconciler.config.tree import Plain
+from reconciler.config.tree import UnquotedText
 from reconciler.config.types import (
     Arch,
     Boolean,
@@ -148,7 +148,7 @@ class FleetEntry(Section):
         if not isinstance(data, Mapping) or "spot" in data:
             return data
         lifecycle = data.get("lifecycle")
-        return {**data, "spot": Plain("false")} if lifecycle == "on-demand" else data
+        return {**data, "spot": UnquotedText("false")} if lifecycle == "on-demand" else data
 
 
 class SectorEntry(Section):

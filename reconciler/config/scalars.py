@@ -13,7 +13,7 @@ from typing import Final
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from reconciler.config.faults import out_of_range, quoted, wrong_type
-from reconciler.config.tree import Plain
+from reconciler.config.tree import UnquotedText
 from reconciler.model import cron, ids
 from reconciler.model.quantity import parse_quantity
 
@@ -47,15 +47,15 @@ def looks_like_other_type(text: str) -> bool:
         text in {"true", "True", "TRUE", "false", "False", "FALSE"}
         or _NUMBER.fullmatch(text) is not None
         or re.fullmatch(r"[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)", text) is not None
-        or Plain(text).is_null
+        or UnquotedText(text).is_null
     )
 
 
 def written(value: object) -> object:
     """Return a Python number or boolean as it would be written; for values from programs."""
     if isinstance(value, bool):
-        return Plain("true" if value else "false")
-    return Plain(value) if isinstance(value, int | float | Decimal) else value
+        return UnquotedText("true" if value else "false")
+    return UnquotedText(value) if isinstance(value, int | float | Decimal) else value
 
 
 def any_text(value: object) -> str:
@@ -69,7 +69,7 @@ def any_text(value: object) -> str:
 def text(value: object) -> str:
     """Return a text; a plain number or boolean is refused."""
     literal = any_text(value)
-    if isinstance(value, Plain) and looks_like_other_type(literal):
+    if isinstance(value, UnquotedText) and looks_like_other_type(literal):
         raise wrong_type(f"must be a text; put {quoted(literal)} in quotes if that is meant")
     return literal
 
@@ -86,7 +86,7 @@ def number(value: object, expected: str = "a number") -> Decimal:
     value = written(value)
     if isinstance(value, str) and _NOT_FINITE.fullmatch(value):
         raise out_of_range(f"must be {expected}, not {quoted(value)}")
-    if not isinstance(value, Plain) or _NUMBER.fullmatch(value) is None:
+    if not isinstance(value, UnquotedText) or _NUMBER.fullmatch(value) is None:
         shown = quoted(value) if isinstance(value, str) else kind_of(value)
         raise wrong_type(f"must be {expected}, not {shown}")
     if _LEADING_ZERO.match(value) and value.replace("_", "").isdigit():
@@ -97,7 +97,7 @@ def number(value: object, expected: str = "a number") -> Decimal:
 def boolean(value: object) -> bool:
     """Return a plain boolean, in the spelling of YAML 1.2 or 1.1."""
     value = written(value)
-    if isinstance(value, Plain) and value.lower() in _TRUE | FALSE_TEXTS:
+    if isinstance(value, UnquotedText) and value.lower() in _TRUE | FALSE_TEXTS:
         return value.lower() in _TRUE
     shown = quoted(value) if isinstance(value, str) else kind_of(value)
     raise wrong_type(f"must be true or false, not {shown}")
@@ -123,7 +123,9 @@ def real(value: object) -> float:
 
 def price(value: object) -> Decimal:
     """Return US dollars, 0 or more, exactly as written; quotes are allowed."""
-    exact = number(Plain(value) if isinstance(value, str) else value, "a price in US dollars")
+    exact = number(
+        UnquotedText(value) if isinstance(value, str) else value, "a price in US dollars"
+    )
     if exact < 0:
         raise out_of_range(f"a price cannot be negative: {quoted(str(value))}")
     if exact > INTEGER_MAX:
@@ -137,7 +139,7 @@ def duration_seconds(value: object) -> float:
     if _NOT_FINITE.fullmatch(literal):
         raise out_of_range(f"must be a duration, not {quoted(literal)}")
     if _NUMBER.fullmatch(literal):
-        seconds = number(Plain(literal))
+        seconds = number(UnquotedText(literal))
     else:
         match = _DURATION.fullmatch(literal) if literal.strip("-") else None
         if match is None:
@@ -167,9 +169,9 @@ def time_of_day(value: object) -> time:
         hour, minute, second = (int(part or 0) for part in match.groups())
         seconds = hour * 3600 + minute * 60 + second
         valid = hour <= 24 and minute < 60 and second < 60
-    elif not isinstance(value, Plain) and re.fullmatch(r"\d{1,2}", literal, re.ASCII):
+    elif not isinstance(value, UnquotedText) and re.fullmatch(r"\d{1,2}", literal, re.ASCII):
         seconds, valid = int(literal) * 3600, True
-    elif isinstance(value, Plain) and _NUMBER.fullmatch(literal):
+    elif isinstance(value, UnquotedText) and _NUMBER.fullmatch(literal):
         seconds, valid = integer(value), True
     else:
         raise wrong_type(f"must be a time such as 8:00 or 19:30, not {quoted(literal)}")

@@ -19,7 +19,7 @@ class Place:
     column: int
 
 
-class Plain(str):
+class UnquotedText(str):
     """The text of a scalar written without quotes, which may therefore be a number or a boolean."""
 
     __slots__ = ()
@@ -32,7 +32,7 @@ class Plain(str):
 
 @dataclass(slots=True, kw_only=True)
 class Scalar:
-    """One scalar: `Plain` text when it was written without quotes, else `str`."""
+    """One scalar: `UnquotedText` when it was written without quotes, else `str`."""
 
     place: Place
     text: str
@@ -104,13 +104,13 @@ Node: TypeAlias = Scalar | Sequence | Mapping
 
 def text_of(node: Node | None) -> str | None:
     """Return the literal text of a scalar that is not null, else None."""
-    if not isinstance(node, Scalar) or (isinstance(node.text, Plain) and node.text.is_null):
+    if not isinstance(node, Scalar) or (isinstance(node.text, UnquotedText) and node.text.is_null):
         return None
     return str(node.text)
 
 
 def to_data(node: Node) -> object:
-    """Return the tree as dicts, lists and `str`/`Plain` texts, for validation."""
+    """Return the tree as dicts, lists and `str` or `UnquotedText`, for validation."""
     if isinstance(node, Mapping):
         return {key: to_data(entry.value) for key, entry in node.entries.items()}
     if isinstance(node, Sequence):

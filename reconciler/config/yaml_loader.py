@@ -17,9 +17,9 @@ from reconciler.config.tree import (
     Mapping,
     Node,
     Place,
-    Plain,
     Scalar,
     Sequence,
+    UnquotedText,
     dotted,
 )
 from reconciler.model.errors import Problem
@@ -141,7 +141,7 @@ class _Composer:
         after = next(self.events)
         if not isinstance(after, yaml.StreamEndEvent):
             raise Unreadable(_problem(_place(after), "more than one YAML document"))
-        if isinstance(root, Scalar) and isinstance(root.text, Plain) and root.text.is_null:
+        if isinstance(root, Scalar) and isinstance(root.text, UnquotedText) and root.text.is_null:
             raise Unreadable(_problem(_START, "the file is empty"))
         if not isinstance(root, Mapping):
             raise Unreadable(_problem(_place(first), "the top level is not a mapping"))
@@ -196,7 +196,7 @@ class _Composer:
         if tag not in {"", "!", "str", *_PLAIN_TAGS}:
             self._report(place, f"the tag {quoted(tag)} is not allowed")
         plain = tag in _PLAIN_TAGS or (not event.style and tag == "")
-        return Scalar(place=place, text=Plain(text) if plain else text)
+        return Scalar(place=place, text=UnquotedText(text) if plain else text)
 
     def _check_tag(self, event: Any) -> None:
         """Collections may carry their standard tag only."""
@@ -229,7 +229,7 @@ class _Composer:
             self._path.append(str(key.text) if isinstance(key, Scalar) else "?")
             value = self._node(value_event, depth + 1)
             mapping.weight += value.weight + 1
-            if isinstance(key, Scalar) and isinstance(key.text, Plain) and key.text == "<<":
+            if isinstance(key, Scalar) and isinstance(key.text, UnquotedText) and key.text == "<<":
                 merges.append(Item(place=_place(value_event), value=value))
             else:
                 self._add(mapping, key, Entry(place=_place(event), value=value))

@@ -14,7 +14,7 @@ _PROGRAM = (sys.executable, "-m", "reconciler")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Done:
+class CommandResult:
     """How a command ended."""
 
     code: int
@@ -30,7 +30,7 @@ def environment(sandbox: Mapping[str, str]) -> dict[str, str]:
 
 def run(
     argv: Sequence[str], where: Path, env: Mapping[str, str], codes: Sequence[int] = (0,)
-) -> Done:
+) -> CommandResult:
     """Run a command to its end.
 
     Raises:
@@ -54,12 +54,12 @@ def run(
     if done.returncode not in codes:
         last = (done.stderr.strip() or done.stdout.strip()).splitlines()[-12:]
         raise ToolError(name, f"ended with exit code {done.returncode}: " + " | ".join(last))
-    return Done(code=done.returncode, out=done.stdout, errors=done.stderr)
+    return CommandResult(code=done.returncode, out=done.stdout, errors=done.stderr)
 
 
 def reconciler(
     arguments: Sequence[str], where: Path, env: Mapping[str, str], codes: Sequence[int] = (0,)
-) -> Done:
+) -> CommandResult:
     """Run `reconciler ARGUMENTS`."""
     return run([*_PROGRAM, *arguments], where, env, codes)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
-from reconciler.gitops.applying.apply import Applied, Apply, Finished, SetPools
+from reconciler.gitops.applying.apply import Applied, Apply, FinishedRemovals, SetPools
 from reconciler.gitops.applying.left_behind import (
     LeftBehind,
     clear_imports,
@@ -210,7 +210,7 @@ class Pipeline:
         replanning = partial(imported_as, sources, self._settings.module)
         return replace(self._apply(), replanning=replanning).run(approved.essence)
 
-    def finish(self) -> Finished:
+    def finish(self) -> FinishedRemovals:
         """Apply approved removals of fleets that have no nodes left, and nothing else.
 
         The commit that lists a fleet in `allow_destroy` approves its removal, and the capacity
@@ -222,7 +222,7 @@ class Pipeline:
             ToolError: Terraform is missing or failed.
         """
         if not self._settings.policy({}).allow_destroy:
-            return Finished(planned=False)
+            return FinishedRemovals(planned=False)
         self._settings.plans.prepare()
         clear_imports(self._settings.module)
         self._assert_only_ours()

@@ -1,9 +1,21 @@
 """Texts for people for the codes of refusals and of kept nodes; programs use the codes."""
 
-from collections.abc import Mapping
-from typing import Final
+from collections.abc import Mapping, Sequence
+from typing import Final, Protocol, TypeVar
 
 from reconciler.model.plan import ReasonKind
+
+
+class HasKind(Protocol):
+    """A reason of one pod, or of all pods of a workload."""
+
+    @property
+    def kind(self) -> ReasonKind:
+        """Return what distinguishes it from others of its code."""
+        ...
+
+
+R = TypeVar("R", bound=HasKind)
 
 FLEETS_LEFT_OUT: Final[Mapping[str, str]] = {
     "not-maintained": "only fleets of type maintain can be scaled; this one is request or instant",
@@ -73,10 +85,11 @@ KIND_REFUSALS: Final[Mapping[ReasonKind, str]] = {
 KIND_REMEDIES: Final[Mapping[ReasonKind, str]] = {
     "missing": "apply the Terraform root",
     "silent": "wait until EC2 answers",
-    "state": "wait until EC2 shows the fleet as active",
+    "state": "look at the fleet in EC2: it serves again when it is active",
     "capacity": "wait, or add instance types, sizes or zones",
-    "denied": "compare the role's policy with the one of terraform/reconciler",
-    "never-joined": "look at the console output of an instance: image, user data, rights",
+    "denied": "compare the role's policy with the one of terraform/reconciler, and see who else"
+    " changes these fleets",
+    "never-joined": "look at the console output of such an instance: image, user data, rights",
     "halted": "resume the process Launch, or remove the weights",
     "unproven": "check kube-context and config",
     "spot-fallback": "set spot_fallback: on-demand on the spot fleet",
@@ -102,3 +115,11 @@ def refusal_in_words(code: str, kind: ReasonKind = "") -> str:
 def usual_remedy(code: str, kind: ReasonKind = "") -> str:
     """Return what helps if no tested remedy is known; empty if nothing is known to."""
     return KIND_REMEDIES.get(kind, "") if kind else REMEDIES.get(code, "")
+
+
+def without_later_regions(reasons: Sequence[R]) -> Sequence[R]:
+    """Return the reasons without those of later regions; all if there are no others.
+
+    Fleets of a later region only wait for the preferred one, whose reason says what helps.
+    """
+    return [each for each in reasons if each.kind != "later-region"] or reasons

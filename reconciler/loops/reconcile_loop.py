@@ -20,7 +20,7 @@ from reconciler.model.notices import MessageId, emptied_messages, settled_messag
 from reconciler.model.outcome import Outcome
 from reconciler.model.plan import Plan
 from reconciler.model.snapshot import Snapshot
-from reconciler.ports.changes import Changes, Handled, Window
+from reconciler.ports.changes import Changes, HandledChanges, Window
 from reconciler.ports.clock import Clock
 
 BATCH_SECONDS = 0.5
@@ -57,7 +57,7 @@ class CycleReport:
     be saved."""
     gathered_seconds: float = 0.0
     """The length of the batching window before the cycle; 0 if no change started the cycle."""
-    handled: tuple[Handled, ...] = ()
+    handled: tuple[HandledChanges, ...] = ()
     """The sources of changes that the cycle handled, each with the time that took."""
     observe_seconds: float = 0.0
     plan_seconds: float = 0.0

@@ -13,7 +13,7 @@ from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.clocks import clock_skew
 from reconciler.planner.cost_limits import cost_of_targets, extra_nano_usd
 from reconciler.planner.disruption.drains.idleness import holds_only_headroom
-from reconciler.planner.disruption.limits.unproven import (
+from reconciler.planner.disruption.limits.unproven_cluster import (
     check_removals,
 )
 from reconciler.planner.disruption.methods.deschedule import last_descheduled

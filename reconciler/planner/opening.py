@@ -22,7 +22,7 @@ from reconciler.planner.disruption.blockers.nodes import termination_protection
 from reconciler.planner.disruption.drains.stuck_terminating import parted_by_stuck_terminating
 from reconciler.planner.fleets.departing import with_departing
 from reconciler.planner.fleets.discovered import with_discovered
-from reconciler.planner.fleets.displaced import displaced_pods, with_displaced
+from reconciler.planner.fleets.displaced_pods import displaced_pods, with_displaced
 from reconciler.planner.fleets.headroom import headroom_pods
 from reconciler.planner.fleets.instances.protected_instances import still_protected
 from reconciler.planner.fleets.instances.stuck_ends import StuckEndLedger, limits_for
@@ -30,7 +30,7 @@ from reconciler.planner.fleets.inventory import Inventory, take_inventory
 from reconciler.planner.fleets.live import with_config_names
 from reconciler.planner.fleets.new_nodes.daemons_that_fit import Daemons
 from reconciler.planner.fleets.new_nodes.devices import with_promised_devices
-from reconciler.planner.fleets.new_nodes.learned import with_learned
+from reconciler.planner.fleets.new_nodes.learned_resources import with_learned
 from reconciler.planner.fleets.new_nodes.new_node import NewNode, daemons_of, new_node
 from reconciler.planner.fleets.new_nodes.shown_nodes import with_shown_nodes
 from reconciler.planner.fleets.spot.spot_return import with_spot_returns

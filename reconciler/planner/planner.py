@@ -11,7 +11,7 @@ from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.clocks import is_skewed
 from reconciler.planner.disruption.engine import propose_forced, propose_voluntary
 from reconciler.planner.disruption.limits.removals import settle_removals
-from reconciler.planner.disruption.limits.unproven import (
+from reconciler.planner.disruption.limits.unproven_cluster import (
     hold_for_skew,
     hold_unproven,
 )

@@ -6,7 +6,7 @@ from reconciler.model.ids import FleetKey
 from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.capacity.held_spreads import takes_places_away
 from reconciler.planner.capacity.problem.offer_table import OfferTable
-from reconciler.planner.capacity.problem.purchase import Promised, Taken, taken_by_row
+from reconciler.planner.capacity.problem.purchase import PlacedPods, PromisedPods, taken_by_row
 from reconciler.planner.capacity.refused_by_spreads import shared_spreads
 from reconciler.planner.offers import offer_of, purchase_budget
 
@@ -14,12 +14,12 @@ TAKES_PLACES: Final = "with a node in a new zone, spreads would refuse pods that
 """Why no node is bought that pending pods do not need."""
 
 
-def promised_places(builder: PlanBuilder) -> list[Promised]:
+def promised_places(builder: PlanBuilder) -> list[PromisedPods]:
     """Return the pods with a spread over zones that have places on launching or new nodes.
 
     kube-scheduler has yet to bind them. Those on existing nodes it binds at once.
     """
-    by_sectors: dict[tuple[str, ...], list[Taken]] = {}
+    by_sectors: dict[tuple[str, ...], list[PlacedPods]] = {}
     for reservation in builder.reservations:
         pod_class = reservation.waiting.pod_class
         if not shared_spreads(builder.sim, pod_class):
@@ -30,7 +30,7 @@ def promised_places(builder: PlanBuilder) -> list[Promised]:
             found = by_sectors.setdefault(reservation.waiting.sectors, [])
             found.append(taken_by_row(pod_class, coming))
     return [
-        Promised(taken=taken, table=_may_be_bought(builder, sectors))
+        PromisedPods(taken=taken, table=_may_be_bought(builder, sectors))
         for sectors, taken in by_sectors.items()
     ]
 
@@ -46,7 +46,7 @@ class KeptPlaces:
 
     def __init__(self, builder: PlanBuilder) -> None:
         self._builder = builder
-        self._promised: list[Promised] | None = None
+        self._promised: list[PromisedPods] | None = None
         self._taken_by: dict[FleetKey, bool] = {}
 
     def taken_by(self, key: FleetKey) -> bool:

@@ -6,7 +6,7 @@ from typing import Protocol
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
-class Handled:
+class HandledChanges:
     """One source whose changes a cycle has handled."""
 
     source: str
@@ -62,7 +62,7 @@ class Changes(Protocol):
         """Wait until the current burst is complete, see ports.cluster; return the seconds."""
         ...
 
-    def acknowledge(self) -> tuple[Handled, ...]:
+    def acknowledge(self) -> tuple[HandledChanges, ...]:
         """Report that the cycle of the last observation has ended without an error.
 
         Changes after that observation are left to the next cycle, and so are those of a failed

@@ -6,7 +6,7 @@ from typing import Protocol
 from reconciler.model.cluster import Node, Taint
 from reconciler.model.ids import NodeName, PodKey
 from reconciler.model.snapshot import ClusterState
-from reconciler.ports.changes import Handled, Window
+from reconciler.ports.changes import HandledChanges, Window
 
 
 class Cluster(Protocol):
@@ -56,7 +56,7 @@ class Cluster(Protocol):
         """
         ...
 
-    def acknowledge(self) -> tuple[Handled, ...]:
+    def acknowledge(self) -> tuple[HandledChanges, ...]:
         """See ports.changes."""
         ...
 

@@ -12,7 +12,7 @@ from reconciler.model.binding import Verdict as BindingVerdict
 from reconciler.model.plan import UPDATE_STATES, FleetPlan, Plan
 from reconciler.telemetry import metrics as names
 from reconciler.web.board import StatusBoard, View
-from reconciler.web.cause import CauseKind
+from reconciler.web.causes.cause import CauseKind
 from reconciler.web.overview import fleet_rows
 from reconciler.web.status import pending_pods, unplaceable_by_bounded_code
 from reconciler.web.verdict import Verdict, verdict_of

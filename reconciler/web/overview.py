@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from reconciler.loops.reason_words import refusal_in_words, usual_remedy
+from reconciler.loops.reason_words import refusal_in_words, usual_remedy, without_later_regions
 from reconciler.loops.workloads import Pending, Workload, pending_by_workload
 from reconciler.model.plan import FleetPlan, Plan
 from reconciler.planner.explain.answers import Changes
@@ -144,9 +144,7 @@ def remedy(pending: Pending, remedies: Mapping[Workload, Changes]) -> str:
         return ""
     if pending.workload in remedies:
         return " and ".join(remedies[pending.workload]) or "nothing that was tried would help"
-    # What a later region waits for is the preferred one, whose reason says what helps.
-    refusals = [each for each in pending.refusals if each.kind != "later-region"]
-    first = (refusals or pending.refusals)[0]
+    first = without_later_regions(pending.refusals)[0]
     return usual_remedy(first.code, first.kind) or f"reconciler explain pod {pending.example}"
 
 

@@ -1,15 +1,16 @@
 """The status as JSON: what `/api/status` answers and `reconciler status` prints."""
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 
 from reconciler.gitops.repository.status import progress_json
 from reconciler.loops.describe import describe
+from reconciler.loops.reason_words import without_later_regions
 from reconciler.loops.reporters.log_reporter import summary
-from reconciler.model.plan import Plan, Reason
+from reconciler.model.plan import Plan
 from reconciler.planner.placement.dimensions import BASIC
 from reconciler.records.binding import binding_to_json
 from reconciler.records.plan import plan_to_json
@@ -104,14 +105,9 @@ def unplaceable_by_bounded_code(plan: Plan) -> dict[str, int]:
 def _counted(plan: Plan, named: Callable[[str], str]) -> dict[str, int]:
     counts: Counter[str] = Counter()
     for reasons, pods in plan.refusals():
-        for code in {named(reason.code) for reason in _own(reasons)}:
+        for code in {named(reason.code) for reason in without_later_regions(reasons)}:
             counts[code] += pods
     return dict(sorted(counts.items()))
-
-
-def _own(reasons: tuple[Reason, ...]) -> Sequence[Reason]:
-    """Return the reasons without those of later regions, which only wait for the preferred one."""
-    return [reason for reason in reasons if reason.kind != "later-region"] or reasons
 
 
 def _bounded(code: str, offered: frozenset[str]) -> str:

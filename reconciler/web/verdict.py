@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 from reconciler.model.text import counted_noun, left_alone
 from reconciler.web.board import StatusBoard, View
-from reconciler.web.cause import Cause, Level, Seen
-from reconciler.web.causes import RULES
+from reconciler.web.causes.cause import BoardMoment, Cause, Level
+from reconciler.web.causes.rules import RULES
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,7 +26,7 @@ class Verdict:
 
 def verdict_of(board: StatusBoard) -> Verdict:
     """Return the verdict on the program as the board shows it now."""
-    seen = Seen(
+    seen = BoardMoment(
         view=board.view,
         leadership=board.leadership,
         alive=board.is_alive(),

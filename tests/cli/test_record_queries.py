@@ -6,7 +6,7 @@ from pathlib import Path
 
 import yaml
 
-from reconciler.records.prometheus import queries
+from reconciler.records.demand.prometheus import queries
 from tests.project.go_tools import promtool
 
 POD = 'cluster="prod",namespace="ci",pod="a",uid="u"'

@@ -17,7 +17,7 @@ import pytest
 from typing_extensions import override
 
 from reconciler.cli.main import run
-from reconciler.cli.terminal import working
+from reconciler.cli.terminal import progress_line
 from reconciler.model.demand import PodDemand
 from reconciler.records.demand import encode_line
 from tests.builders import NOW, make_spec
@@ -128,7 +128,7 @@ def test_sweep_shows_on_a_terminal_that_it_works_before_its_first_point_is_done(
 
     stream = Terminal()
     monkeypatch.setattr(sys, "stderr", stream)
-    monkeypatch.setattr(working, "QUIET_SECONDS", 0.0)
+    monkeypatch.setattr(progress_line, "QUIET_SECONDS", 0.0)
     monkeypatch.setenv("TERM", "xterm")
     assert simulate(files, "report", "--sweep", "consolidation=true,false", "--workers", "0") == 0
     first, *_ = stream.getvalue().split("\r\x1b[K1/2 consolidation=true: ")

@@ -4,7 +4,7 @@ import pytest
 
 from reconciler.adapters.git.failures import failure
 from reconciler.adapters.terraform import failures as terraform
-from reconciler.adapters.terraform.program import Finished
+from reconciler.adapters.terraform.program import CommandResult
 from reconciler.model.errors import (
     Conflict,
     Forbidden,
@@ -107,10 +107,10 @@ def test_full_disk_of_the_remote_is_not_ours() -> None:
     assert "--clone" not in str(failure("push", "git push x", "main", text))
 
 
-def finished(**parts: object) -> Finished:
+def finished(**parts: object) -> CommandResult:
     """A failed call of Terraform."""
     facts: dict[str, object] = {"status": 1, "out": "", "error": "", **parts}
-    return Finished(**facts)  # type: ignore[arg-type] # a test varies single fields
+    return CommandResult(**facts)  # type: ignore[arg-type] # a test varies single fields
 
 
 TWO_ERRORS = "│ Error: One\n│ \n│ first\n╷\n│ Error: Two\n"

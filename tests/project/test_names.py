@@ -9,7 +9,7 @@ from typing import get_args
 from reconciler.cli import main
 from reconciler.loops.reason_words import REFUSALS
 from reconciler.loops.reporters.refusal_events import REASON
-from reconciler.web.cause import CauseKind
+from reconciler.web.causes.cause import CauseKind
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"

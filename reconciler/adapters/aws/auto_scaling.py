@@ -7,11 +7,11 @@ from datetime import datetime
 from reconciler.adapters.aws.clients import Clients
 from reconciler.adapters.aws.ec2_fleet import wall_clock
 from reconciler.adapters.aws.errors import translated
+from reconciler.adapters.aws.group_cache import CachedGroups, Group
 from reconciler.adapters.aws.group_details import GroupDetails
-from reconciler.adapters.aws.groups_reading import Caches, GroupsReader
-from reconciler.adapters.aws.known_groups import Group, KnownGroups
+from reconciler.adapters.aws.groups_reader import Caches, GroupsReader
 from reconciler.adapters.aws.regions import RegionReaders, observed, raw_answers
-from reconciler.adapters.aws.repeating import change
+from reconciler.adapters.aws.retries import change
 from reconciler.model.errors import Conflict, NotFound, Refused, Unavailable
 from reconciler.model.fleet import Fleet, Instance
 from reconciler.model.ids import FleetId, InstanceId, Region
@@ -51,7 +51,7 @@ class AutoScalingCloud:
         self._clients = clients if clients is not None else Clients()
         self._now = now
         self._regions = RegionReaders(self._answers)
-        self._known = KnownGroups(awake_seconds)
+        self._groups = CachedGroups(awake_seconds)
         self._caches = Caches(details=GroupDetails(now, awake_seconds))
 
     def observe(self, regions: Sequence[Region]) -> CloudState:
@@ -69,7 +69,7 @@ class AutoScalingCloud:
     def _answers(self, region: Region) -> list[Answer]:
         reader = self._reader(region)
         with translated(f"Auto Scaling groups of {region}", changing=False):
-            return reader.answers(self._known.read(region, reader))
+            return reader.answers(self._groups.read(region, reader))
 
     def _decoded(self, answers: Sequence[tuple[Region, Answer]]) -> CloudState:
         return decode_cloud(answers, cluster=self._cluster, groups=self._named(), asked=True)
@@ -113,7 +113,7 @@ class AutoScalingCloud:
         if capacity < desired:
             what = f"is not lowered from {desired} to {capacity}: it would choose what it ends"
             raise Refused(f"Auto Scaling group {fleet_id}", what)
-        self._known.changed(region, fleet_id)
+        self._groups.changed(region, fleet_id)
         change(
             f"Auto Scaling group {fleet_id}",
             self._clients.autoscaling(region, changing=True).set_desired_capacity,
@@ -154,7 +154,7 @@ class AutoScalingCloud:
             raise Conflict(f"Auto Scaling group {fleet_id}", live.removals_halted)
         ended = 0
         for each in self._members(region, fleet_id, ids):
-            self._known.changed(region, fleet_id)
+            self._groups.changed(region, fleet_id)
             ended += self._end(region, each, lower_target=lower_target)
         return live.target_capacity - ended if lower_target else None
 
@@ -187,11 +187,11 @@ class AutoScalingCloud:
         Returns:
             Whether at least one of them is an instance that was observed.
         """
-        return self._known.expect_end(frozenset(ids))
+        return self._groups.expect_end(frozenset(ids))
 
     def close(self) -> None:
         """Close all connections."""
-        self._known.close()
+        self._groups.close()
         self._clients.close()
 
     def _reader(self, region: Region) -> GroupsReader:

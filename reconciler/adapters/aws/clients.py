@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from mypy_boto3_ec2 import EC2Client
 
 CONFIG = Config(
-    # For reads; only `repeating` retries changes. `pacing` limits the rate of calls, since the
+    # For reads; only `retries` repeats changes. `pacing` limits the rate of calls, since the
     # adaptive mode learns only from being throttled.
     retries={"mode": "standard", "total_max_attempts": 4},
     connect_timeout=5,

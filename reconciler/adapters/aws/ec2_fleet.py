@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 
 from reconciler.adapters.aws.clients import Clients
 from reconciler.adapters.aws.errors import translated
-from reconciler.adapters.aws.in_turn import InTurn
-from reconciler.adapters.aws.known import KnownInstances
-from reconciler.adapters.aws.known_targets import KnownTargets
-from reconciler.adapters.aws.known_templates import KnownTemplates
+from reconciler.adapters.aws.fleets_reader import FleetsReader
+from reconciler.adapters.aws.instance_cache import CachedInstances
+from reconciler.adapters.aws.launch_template_cache import CachedTemplates
 from reconciler.adapters.aws.paging import chunks
-from reconciler.adapters.aws.reading import RegionReader
 from reconciler.adapters.aws.regions import RegionReaders, observed, raw_answers
-from reconciler.adapters.aws.repeating import change
+from reconciler.adapters.aws.replaced_targets import ReplacedTargets
+from reconciler.adapters.aws.retries import change
+from reconciler.adapters.aws.rotating_reads import RotatingReads
 from reconciler.adapters.aws.unlisted_fleets import UnlistedFleets
 from reconciler.model.errors import Forbidden, NotFound, Refused, TerminationProtected
 from reconciler.model.fleet import Fleet, Instance
@@ -61,11 +61,11 @@ class Ec2FleetCloud:
         self._clients = clients if clients is not None else Clients()
         self._now = now
         self._regions = RegionReaders(self._answers)
-        self._known = KnownInstances(awake_seconds)
+        self._instances = CachedInstances(awake_seconds)
         self._unlisted = UnlistedFleets(awake_seconds)
-        self._templates = KnownTemplates(now, awake_seconds)
-        self._targets = KnownTargets(awake_seconds)
-        self._histories = InTurn()
+        self._templates = CachedTemplates(now, awake_seconds)
+        self._targets = ReplacedTargets(awake_seconds)
+        self._histories = RotatingReads()
 
     def observe(self, regions: Sequence[Region]) -> CloudState:
         """See ports.cloud; a slow region is given a limited time once another has answered.
@@ -231,7 +231,7 @@ class Ec2FleetCloud:
                 InstanceIds=list(ids),
             )
         finally:
-            self._known.ended(region, ids)
+            self._instances.ended(region, ids)
 
     def expect_end(self, ids: Collection[InstanceId]) -> bool:
         """Read these instances again in each observation of the next minute: they are to end.
@@ -239,22 +239,22 @@ class Ec2FleetCloud:
         Returns:
             Whether at least one of them is an instance that was observed.
         """
-        return self._known.expect_end(frozenset(ids))
+        return self._instances.expect_end(frozenset(ids))
 
     def close(self) -> None:
         """Close all connections."""
-        self._known.close()
+        self._instances.close()
         self._clients.close()
 
     def _ec2(self, region: Region) -> "EC2Client":
         return self._clients.ec2(region)
 
-    def _reader(self, region: Region) -> RegionReader:
-        return RegionReader(
+    def _reader(self, region: Region) -> FleetsReader:
+        return FleetsReader(
             self._ec2(region),
             self._cluster,
             self._now,
-            self._known,
+            self._instances,
             unlisted=self._unlisted,
             templates=self._templates,
             histories=self._histories,

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from reconciler.adapters.aws.clients import Clients
 from reconciler.adapters.aws.errors import translated
-from reconciler.adapters.aws.known_templates import KnownTemplates, Template
+from reconciler.adapters.aws.launch_template_cache import CachedTemplates, Template
 from reconciler.adapters.aws.paging import chunks, entries
 from reconciler.model.errors import OutcomeUnknown, PortError, Throttled, Unavailable
 from reconciler.model.ids import Region
@@ -52,7 +52,7 @@ class GroupDetails:
         self, now: Callable[[], datetime], monotonic: Callable[[], float] = time.monotonic
     ) -> None:
         self._monotonic = monotonic
-        self._templates = KnownTemplates(now, monotonic)
+        self._templates = CachedTemplates(now, monotonic)
         self._kept: dict[_Key, tuple[float, list[Answer]]] = {}
         """Answers by question, and until when they are valid."""
         self._failures: dict[_Key, int] = {}

@@ -4,7 +4,7 @@ from contextlib import suppress
 from typing import Any
 
 from reconciler.adapters.aws.clients import Clients
-from reconciler.adapters.aws.repeating import change
+from reconciler.adapters.aws.retries import change
 from reconciler.model.errors import NotFound, Refused
 from reconciler.model.notices import HeldByHook
 

@@ -13,12 +13,12 @@ from reconciler.adapters.aws.clients import Clients
 from reconciler.adapters.aws.errors import translated
 from reconciler.adapters.aws.hook_calls import HEARTBEAT_SECONDS, HEARTBEATS_MAX, HookCalls
 from reconciler.adapters.aws.paging import chunks
-from reconciler.adapters.aws.queue_troubles import (
+from reconciler.adapters.aws.queue_failures import (
     COMPLETE,
     DELETE,
     EXTEND,
     RECEIVE,
-    QueueTroubles,
+    QueueFailures,
 )
 from reconciler.model.errors import Forbidden, NotFound, PortError, Refused, Unavailable
 from reconciler.model.ids import REGION_FORM, Region
@@ -99,7 +99,7 @@ class SqsNotices:
         self._home = home
         self._may_receive = may_receive
         self._arrived = arrived
-        self._troubles = QueueTroubles(troubled, monotonic)
+        self._failures = QueueFailures(troubled, monotonic)
         self._monotonic = monotonic
         self._condition = threading.Condition()
         self._held: dict[MessageId, _Held] = {}
@@ -153,7 +153,7 @@ class SqsNotices:
         if error is not None:
             self._note_failure(COMPLETE, error)
             return
-        self._troubles.worked(COMPLETE)
+        self._failures.worked(COMPLETE)
         if held is not None:
             self._delete(held.url, [held])
 
@@ -173,13 +173,13 @@ class SqsNotices:
             if not url or not self._may_receive():
                 failures = 0
                 self._forget()
-                self._troubles.end()
+                self._failures.end()
                 continue
             if url != self._reading:
                 failures = 0  # of another queue, and so are the troubles
-                self._troubles.end()
+                self._failures.end()
                 self._reading = url
-            self._troubles.pass_by()
+            self._failures.pass_by()
             received = self._tried(RECEIVE, partial(self._receive_all, url))
             extended = self._tried(EXTEND, self._extend)
             failures = 0 if received and extended else failures + 1
@@ -245,7 +245,7 @@ class SqsNotices:
                 WaitTimeSeconds=wait_seconds,
                 VisibilityTimeout=VISIBILITY_SECONDS,
             )
-        self._troubles.worked(RECEIVE)
+        self._failures.worked(RECEIVE)
         messages: Sequence[Any] = answer.get("Messages", ())
         received = {
             MessageId(each["MessageId"]): self._held_of(each, url)
@@ -324,7 +324,7 @@ class SqsNotices:
         ]
         with translated(EXTEND, changing=False):
             answer = self._sqs(url).change_message_visibility_batch(QueueUrl=url, Entries=entries)
-        self._troubles.worked(EXTEND)
+        self._failures.worked(EXTEND)
         failed = {int(each["Id"]) for each in answer.get("Failed", ())}
         with self._condition:
             for _, each in some:
@@ -363,7 +363,7 @@ class SqsNotices:
             if url == self._reading:
                 self._note_failure(DELETE, error)
         else:
-            self._troubles.worked(DELETE)
+            self._failures.worked(DELETE)
 
     def _sqs(self, url: str) -> Any:
         found = _REGION_OF_HOST.match(url)
@@ -376,7 +376,7 @@ class SqsNotices:
         with self._condition:
             if self._stopped:
                 return
-        self._troubles.failed(call, error)
+        self._failures.failed(call, error)
 
     def _pause(self, failures: int) -> None:
         """Wait after so many failures in a row, unless the queue is closed."""

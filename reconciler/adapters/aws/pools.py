@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from reconciler.adapters.aws.clients import Clients
 from reconciler.adapters.aws.errors import translated
-from reconciler.adapters.aws.repeating import change
+from reconciler.adapters.aws.retries import change
 from reconciler.model.errors import Conflict
 from reconciler.model.ids import FleetId, Region
 

@@ -8,10 +8,10 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final
 
-from reconciler.adapters.aws.known_groups import Group
+from reconciler.adapters.aws.group_cache import Group
 from reconciler.model.errors import Forbidden, NotFound, Refused, Throttled, Unavailable
 from reconciler.model.ids import Region
-from reconciler.records.aws import Answer, served_since
+from reconciler.records.aws import Answer, pool_keeps_running, served_since
 
 GROUPS_PER_READ: Final = 10
 """The maximum of groups whose activities are requested in one observation."""
@@ -53,7 +53,11 @@ class ServiceTimes:
             at: AWS's time.
             calls_max: The limit of groups that are asked about.
         """
-        running = {each["AutoScalingGroupName"] for each in groups if _keeps_running(each)}
+        running = {
+            each["AutoScalingGroupName"]
+            for each in groups
+            if pool_keeps_running(each.get("WarmPoolConfiguration"))
+        }
         before = self._known.get(region, {})
         if not running and not before:
             return {"Activities": []}
@@ -88,12 +92,3 @@ def _members(group: Group) -> frozenset[str]:
         for each in group.get("Instances", ())
         if not (each.get("LifecycleState") or "").startswith("Warmed:")
     )
-
-
-def _keeps_running(group: Group) -> bool:
-    """Return whether it has a warm pool of instances that run.
-
-    EC2 sets a new launch time for an instance that was stopped there.
-    """
-    pool = group.get("WarmPoolConfiguration") or {}
-    return pool.get("PoolState") == "Running"

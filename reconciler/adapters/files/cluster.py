@@ -5,11 +5,11 @@ from typing import BinaryIO, NoReturn
 
 from reconciler.adapters.files.reading import read_inputs
 from reconciler.model.cluster import Node, Taint
-from reconciler.model.counted import counts
+from reconciler.model.counted_pods import counts
 from reconciler.model.errors import Refused
 from reconciler.model.ids import NodeName, PodKey
 from reconciler.model.snapshot import ClusterState
-from reconciler.ports.changes import Handled, Window
+from reconciler.ports.changes import HandledChanges, Window
 from reconciler.records.kubernetes import LEASE_NAMESPACE, decode_cluster, split_documents
 from reconciler.records.kubernetes.documents import HINT
 
@@ -55,7 +55,7 @@ class FileCluster:
         """Return at once: files do not change."""
         return 0.0
 
-    def acknowledge(self) -> tuple[Handled, ...]:
+    def acknowledge(self) -> tuple[HandledChanges, ...]:
         """Return nothing: files do not change."""
         return ()
 

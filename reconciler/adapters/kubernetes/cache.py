@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable
 
 from reconciler.adapters.kubernetes.changes import asks, is_new_demand, matters
-from reconciler.adapters.kubernetes.comparison import Comparison, Held, Key
+from reconciler.adapters.kubernetes.comparison import CachedObject, Comparison, Key
 from reconciler.adapters.kubernetes.signal import ThreadedChangeSignal
 from reconciler.model.cluster import Pod
 from reconciler.records.kubernetes import ClusterObject, Decoded
@@ -44,7 +44,7 @@ class Cache:
         self._source = f"kubernetes/{kind}"
         self._monotonic = monotonic
         self._lock = threading.Lock()
-        self._held: dict[Key, Held] = {}
+        self._held: dict[Key, CachedObject] = {}
         self._heard_at: float | None = None
         self._comparison: Comparison | None = None
         self._lists_agreeing = 0
@@ -111,12 +111,12 @@ class Cache:
         heard_at = self._heard_at
         return float("inf") if heard_at is None else self._monotonic() - heard_at
 
-    def held_in(self, key: Key, version: str) -> Held | None:
+    def held_in(self, key: Key, version: str) -> CachedObject | None:
         """Return an object, if it is cached in exactly this version; versions may be missing."""
         known = self._held.get(key)
         return known if known is not None and version and known.version == version else None
 
-    def put(self, key: Key, held: Held) -> None:
+    def put(self, key: Key, held: CachedObject) -> None:
         """Store an object that was added or changed."""
         with self._lock:
             before = self._held.get(key)
@@ -146,7 +146,7 @@ class Cache:
         if _value(before) is not None:
             self._signal.notify(self._source, calm=True)
 
-    def replace(self, found: dict[Key, Held]) -> None:
+    def replace(self, found: dict[Key, CachedObject]) -> None:
         """Store a full list; a comparison in progress becomes void, as its list may be older."""
         with self._lock:
             before, self._held = self._held, found
@@ -204,5 +204,5 @@ class Cache:
             return found, self._lists_agreeing
 
 
-def _value(held: Held | None) -> ClusterObject | None:
+def _value(held: CachedObject | None) -> ClusterObject | None:
     return None if held is None or held.decoded is None else held.decoded.value

@@ -22,7 +22,7 @@ from reconciler.model.cluster import Node, Taint
 from reconciler.model.errors import ObservationError
 from reconciler.model.ids import NodeName, PodKey
 from reconciler.model.snapshot import ClusterState
-from reconciler.ports.changes import ChangeSignal, Handled, Window
+from reconciler.ports.changes import ChangeSignal, HandledChanges, Window
 from reconciler.ports.clock import RemoteClock
 from reconciler.records.kubernetes import ObjectDecoder, assemble
 
@@ -123,7 +123,7 @@ class KubernetesCluster:
         """Collect a burst of changes; return the length of its window in seconds."""
         return self._signal.gather(window)
 
-    def acknowledge(self) -> tuple[Handled, ...]:
+    def acknowledge(self) -> tuple[HandledChanges, ...]:
         """See ports.changes."""
         return self._signal.acknowledge()
 

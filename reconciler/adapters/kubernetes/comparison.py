@@ -10,7 +10,7 @@ Key = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class CachedObject:
     """One object as it was decoded last."""
 
     version: str
@@ -32,7 +32,7 @@ class Comparison:
     def __init__(self, keys: Iterable[Key]) -> None:
         self._told: set[Key] = set()
         self._missing = set(keys)
-        self._other: dict[Key, Held] = {}
+        self._other: dict[Key, CachedObject] = {}
 
     def told(self, key: Key) -> None:
         """Note that the watch reported an object: the list's entry does not count."""
@@ -43,7 +43,7 @@ class Comparison:
         self._missing.discard(key)
         return key not in self._told
 
-    def differs(self, key: Key, held: Held) -> None:
+    def differs(self, key: Key, held: CachedObject) -> None:
         """Note another version of an object in the list, or one that is not cached."""
         self._other[key] = held
 
@@ -52,7 +52,7 @@ class Comparison:
         """Return whether the list equals the cache."""
         return not self.other() and not self.missing()
 
-    def other(self) -> dict[Key, Held]:
+    def other(self) -> dict[Key, CachedObject]:
         """Return the objects to store instead."""
         return {key: held for key, held in self._other.items() if key not in self._told}
 

@@ -5,7 +5,7 @@ import threading
 from msgspec import Raw
 
 from reconciler.adapters.kubernetes.cache import Cache
-from reconciler.adapters.kubernetes.comparison import Comparison, Held
+from reconciler.adapters.kubernetes.comparison import CachedObject, Comparison
 from reconciler.adapters.kubernetes.errors import busy_seconds
 from reconciler.adapters.kubernetes.headers import header_of
 from reconciler.adapters.kubernetes.kinds import Kind
@@ -99,7 +99,7 @@ class Confirmation(threading.Thread):
                     continue
                 version = metadata.resource_version
                 if self._cache.held_in(metadata.key, version) is None:
-                    held = Held(version, self._decoder.decode(self._kind.name, raw))
+                    held = CachedObject(version, self._decoder.decode(self._kind.name, raw))
                     self._comparison.differs(metadata.key, held)
         self._pause(PAGE_PAUSE_SECONDS)
 

@@ -20,7 +20,7 @@ Key = tuple[str, str, str, str, str, str]
 
 
 @dataclass(slots=True, kw_only=True)
-class Told:
+class RecordedEvent:
     """An Event, how often it occurred, and whether it was written."""
 
     event: ObjectEvent
@@ -71,9 +71,9 @@ class EventLog:
     def __init__(self, now: Callable[[], datetime], monotonic_seconds: Callable[[], float]) -> None:
         self._now = now
         self._monotonic_seconds = monotonic_seconds
-        self._told: OrderedDict[Key, Told] = OrderedDict()
+        self._told: OrderedDict[Key, RecordedEvent] = OrderedDict()
         self._buckets: OrderedDict[tuple[str, str, str, str], Bucket] = OrderedDict()
-        self._due: deque[Told] = deque()
+        self._due: deque[RecordedEvent] = deque()
 
     def add(self, event: ObjectEvent) -> bool:
         """Add an Event; return False when it was dropped."""
@@ -85,14 +85,14 @@ class EventLog:
         if len(self._due) >= QUEUE_MAX or not self._allowed(key[:4]):
             return False
         now = self._now()
-        told = Told(event=event, first_at=now, last_at=now)
+        told = RecordedEvent(event=event, first_at=now, last_at=now)
         self._told[key] = told
         self._due.append(told)
         while len(self._told) > OBJECTS_MAX:
             self._told.popitem(last=False)
         return True
 
-    def _repeated(self, told: Told, event: ObjectEvent) -> bool:
+    def _repeated(self, told: RecordedEvent, event: ObjectEvent) -> bool:
         told.event, told.last_at = event, self._now()
         told.count += 1
         written_at = told.written_at
@@ -110,7 +110,7 @@ class EventLog:
             self._buckets.popitem(last=False)
         return bucket.take(self._monotonic_seconds())
 
-    def next(self) -> Told | None:
+    def next(self) -> RecordedEvent | None:
         """Return the next one to write; it is then no longer due."""
         if not self._due:
             return None
@@ -119,7 +119,7 @@ class EventLog:
         told.written_at = self._monotonic_seconds()
         return told
 
-    def forget(self, told: Told) -> None:
+    def forget(self, told: RecordedEvent) -> None:
         """Forget an Event that could not be written, so that it can be written again at once."""
         self._told.pop(_key(told.event), None)
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Any, Final
 
-from reconciler.adapters.kubernetes.event_log import Bucket, EventLog, Told
+from reconciler.adapters.kubernetes.event_log import Bucket, EventLog, RecordedEvent
 from reconciler.adapters.kubernetes.kinds import events_path
 from reconciler.adapters.kubernetes.transport import MERGE_PATCH, Transport
 from reconciler.model.errors import Conflict, Forbidden, NotFound, PortError, Refused
@@ -98,7 +98,7 @@ class KubernetesEvents:
                 self._counted("written")
                 pause_seconds = BACKOFF_SECONDS
 
-    def _next(self) -> Told | None:
+    def _next(self) -> RecordedEvent | None:
         """Return the next one that may be written; None when this is closed."""
         with self._changed:
             while not self._closed:
@@ -110,7 +110,7 @@ class KubernetesEvents:
                     return self._log.next()
             return None
 
-    def _write(self, told: Told) -> None:
+    def _write(self, told: RecordedEvent) -> None:
         event = told.event
         path = events_path(event.namespace or NODE_NAMESPACE)
         if told.name:
@@ -137,7 +137,7 @@ class KubernetesEvents:
         stamp = int(self._now().timestamp() * 1_000_000) * 1000 + self._names % 1000
         return f"{event.name[:NAME_MAX].rstrip('.-')}.{stamp:x}"
 
-    def _body(self, told: Told, name: str) -> dict[str, Any]:
+    def _body(self, told: RecordedEvent, name: str) -> dict[str, Any]:
         event = told.event
         involved = {"apiVersion": event.api_version, "kind": event.kind, "name": event.name}
         if event.namespace:

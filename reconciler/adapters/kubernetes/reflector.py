@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Raw, Struct
 
 from reconciler.adapters.kubernetes.cache import Cache
-from reconciler.adapters.kubernetes.comparison import Held, Key
+from reconciler.adapters.kubernetes.comparison import CachedObject, Key
 from reconciler.adapters.kubernetes.confirmation import CONFIRM_SECONDS, Confirmation
 from reconciler.adapters.kubernetes.errors import Gone, NotAccepted, Unreachable, busy_seconds
 from reconciler.adapters.kubernetes.headers import header_of
@@ -139,7 +139,7 @@ class Reflector(threading.Thread):
 
     def _list(self) -> None:
         """Read a full list; a first one, and one that shrank, must be confirmed."""
-        found: dict[Key, Held] = {}
+        found: dict[Key, CachedObject] = {}
 
         def take(page: list[Raw]) -> None:
             self.cache.heard()
@@ -162,11 +162,11 @@ class Reflector(threading.Thread):
             )
             self._confirmation.start()
 
-    def _take(self, raw: Raw, found: dict[Key, Held]) -> None:
+    def _take(self, raw: Raw, found: dict[Key, CachedObject]) -> None:
         """Decode a listed object, unless it is known in exactly this version."""
         metadata = header_of(raw).metadata
         version = metadata.resource_version
-        found[metadata.key] = self.cache.held_in(metadata.key, version) or Held(
+        found[metadata.key] = self.cache.held_in(metadata.key, version) or CachedObject(
             version, self._decoder.decode(self.kind.name, raw)
         )
 
@@ -229,7 +229,7 @@ class Reflector(threading.Thread):
         match event.type:
             case "ADDED" | "MODIFIED":
                 decoded = self._decoder.decode(self.kind.name, event.object)
-                self.cache.put(key, Held(metadata.resource_version, decoded))
+                self.cache.put(key, CachedObject(metadata.resource_version, decoded))
             case "DELETED":
                 self.cache.drop(key)
             case _:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
-from reconciler.ports.changes import Handled, Window
+from reconciler.ports.changes import HandledChanges, Window
 
 QUIET_SECONDS: Final = 0.2
 """A burst lasts while its changes are closer together than this: an API server that creates a
@@ -91,12 +91,14 @@ class ThreadedChangeSignal:
             self._demand = False
             self._bursts = {}
 
-    def acknowledge(self) -> tuple[Handled, ...]:
+    def acknowledge(self) -> tuple[HandledChanges, ...]:
         """See ports.changes.Changes."""
         with self._condition:
             seen, self._seen = self._seen, {}
             now = self._monotonic()
-        return tuple(Handled(source=source, seconds=now - seen[source]) for source in sorted(seen))
+        return tuple(
+            HandledChanges(source=source, seconds=now - seen[source]) for source in sorted(seen)
+        )
 
     @property
     def demand(self) -> bool:

@@ -15,7 +15,7 @@ from reconciler.adapters.kubernetes.listing import page_of
 from reconciler.adapters.kubernetes.namespace import LeaseHome
 from reconciler.adapters.kubernetes.transport import MERGE_PATCH, Reply, Transport
 from reconciler.model.cluster import Node, Pod, Taint
-from reconciler.model.counted import counts
+from reconciler.model.counted_pods import counts
 from reconciler.model.errors import Conflict, NotFound, PortError, Refused, Unavailable
 from reconciler.model.ids import NodeName, PodKey
 from reconciler.records.kubernetes import LEASE_NAME, ClusterObject, ObjectDecoder

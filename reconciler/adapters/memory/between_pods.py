@@ -7,7 +7,7 @@ tests find plans that rely on a wrong filter.
 from collections import Counter
 from collections.abc import Callable, Mapping
 
-from reconciler.adapters.memory.crowd import Crowd, OnNodes, meant_by, spread_with
+from reconciler.adapters.memory.bound_pods import BoundPods, OnNodes, matcher_of, spread_matcher_of
 from reconciler.adapters.memory.scheduling import selects, untolerated
 from reconciler.model.cluster import Node, Pod, PodSpec, TopologySpreadConstraint
 from reconciler.model.ids import NodeName
@@ -45,14 +45,18 @@ class Neighbours:
     Args:
         pod: The pod to place.
         nodes: All nodes.
-        crowd: The bound pods.
+        bound_pods: The bound pods.
         counting: Returns the nodes that its spread counts.
     """
 
     def __init__(
-        self, pod: Pod, nodes: Mapping[NodeName, Node], crowd: Crowd, counting: CountingNodes
+        self,
+        pod: Pod,
+        nodes: Mapping[NodeName, Node],
+        bound_pods: BoundPods,
+        counting: CountingNodes,
     ) -> None:
-        self._pod, self._nodes, self._crowd = pod, nodes, crowd
+        self._pod, self._nodes, self._bound_pods = pod, nodes, bound_pods
         self._apart: list[tuple[str, set[str]]] = []
         """Forbidden domains, by topology key."""
         self._near: list[tuple[str, set[str] | None]] = []
@@ -80,10 +84,12 @@ class Neighbours:
         return not self._never
 
     def _keep_apart(self) -> None:
-        crowd = self._crowd
-        meant = [(t.topology_key, meant_by(t, self._pod)) for t in self._pod.spec.pod_anti_affinity]
-        own = [(key, crowd.counted((each,))) for key, each in meant if each is not None]
-        for key, on in [*own, *crowd.against(self._pod)]:
+        bound_pods = self._bound_pods
+        matchers = [
+            (t.topology_key, matcher_of(t, self._pod)) for t in self._pod.spec.pod_anti_affinity
+        ]
+        own = [(key, bound_pods.counted((each,))) for key, each in matchers if each is not None]
+        for key, on in [*own, *bound_pods.against(self._pod)]:
             if domains := self._domains(key, on):
                 self._apart.append((key, domains))
 
@@ -92,16 +98,16 @@ class Neighbours:
         terms = self._pod.spec.pod_affinity
         if not terms:
             return
-        meant = [meant_by(term, self._pod) for term in terms]
-        every = tuple(each for each in meant if each is not None)
+        matchers = [matcher_of(term, self._pod) for term in terms]
+        every = tuple(each for each in matchers if each is not None)
         if len(every) < len(terms):
             self._never = True
             return
-        on = self._crowd.counted(every)
+        on = self._bound_pods.counted(every)
         found = [(term.topology_key, self._domains(term.topology_key, on)) for term in terms]
         namespace, labels = self._pod.key.namespace, self._pod.labels
         if not any(domains for _, domains in found) and all(
-            each.means(namespace, labels) for each in every
+            each.matches(namespace, labels) for each in every
         ):
             self._near += [(key, None) for key, _ in found]
         else:
@@ -113,14 +119,16 @@ class Neighbours:
         keys = {rule.topology_key for rule in rules}
         for rule in rules:
             counts: Counter[str] = Counter()
-            meant = spread_with(rule, self._pod)
-            on = self._crowd.counted((meant,), deleting=False) if meant is not None else {}
+            matcher = spread_matcher_of(rule, self._pod)
+            on = self._bound_pods.counted((matcher,), deleting=False) if matcher is not None else {}
             for name, node in counting(self._pod.spec, rule).items():
                 labels = node.labels
                 if all(key in labels for key in keys):
                     counts[labels[rule.topology_key]] += on.get(name, 0)
             least = min(counts.values()) if len(counts) >= max(1, rule.min_domains) else 0
-            itself = meant is not None and meant.means(self._pod.key.namespace, self._pod.labels)
+            itself = matcher is not None and matcher.matches(
+                self._pod.key.namespace, self._pod.labels
+            )
             self._spread.append((rule.topology_key, counts, least + rule.max_skew + 1 - itself))
 
     def _domains(self, key: str, on: OnNodes) -> set[str]:

@@ -9,12 +9,12 @@ import orjson
 from reconciler.adapters.memory.world import MemoryWorld
 from reconciler.model.binding import IDENTITY_NAMESPACE
 from reconciler.model.cluster import Namespace, Node, Pod, Taint
-from reconciler.model.counted import counts
+from reconciler.model.counted_pods import counts
 from reconciler.model.errors import NotFound, Refused
 from reconciler.model.frozen import FrozenMap
 from reconciler.model.ids import NodeName, PodKey
 from reconciler.model.snapshot import ClusterState
-from reconciler.ports.changes import Handled, Window
+from reconciler.ports.changes import HandledChanges, Window
 from reconciler.records.kubernetes import LEASE_NAME, ClusterObject, ObjectDecoder, assemble
 
 Listed = TypeVar("Listed", Pod, Node)
@@ -114,13 +114,13 @@ class MemoryCluster:
             clock.advance(window.window_seconds)
         return clock.monotonic_seconds() - began
 
-    def acknowledge(self) -> tuple[Handled, ...]:
+    def acknowledge(self) -> tuple[HandledChanges, ...]:
         """Return the world as the one source, when it changed."""
         since, self._changed_at = self._changed_at, None
         if since is None:
             return ()
         now = self._world.clock.monotonic_seconds()
-        return (Handled(source="memory", seconds=now - since),)
+        return (HandledChanges(source="memory", seconds=now - since),)
 
     def taint_node(self, node: NodeName, taint: Taint) -> bool:
         """Put the taint on the node and keep all others."""

@@ -43,7 +43,7 @@ class _Kill:
     after: bool
 
 
-class Dies(Protocol):
+class CrashDecision(Protocol):
     """Says whether the program crashes at a call."""
 
     def __call__(self, call: Call, *, after: bool) -> bool:
@@ -74,7 +74,7 @@ class CallLog:
         """How long a call takes before it has an effect; the world continues meanwhile."""
         self.watchers: list[Callable[[Call], None]] = []
         """Called right before a call takes effect; not when it takes none."""
-        self.dies: Dies = _no_crash
+        self.dies: CrashDecision = _no_crash
         """Called before each call, and after each that took effect."""
         self._faults: list[_Fault] = []
         self._kill: _Kill | None = None

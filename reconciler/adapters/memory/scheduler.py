@@ -8,7 +8,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping
 from functools import partial
 
 from reconciler.adapters.memory.between_pods import Neighbours, has_rules, spread_counts
-from reconciler.adapters.memory.crowd import Crowd, labels_read
+from reconciler.adapters.memory.bound_pods import BoundPods, labels_read
 from reconciler.adapters.memory.scheduling import (
     SPECS_MAX,
     NodesOfSpecs,
@@ -62,7 +62,7 @@ class MemoryScheduler:
             for taints in (False, True)
         }
         """The nodes that spread of such pods counts, by which policies it honours."""
-        self._crowd = Crowd(pods)
+        self._bound_pods = BoundPods(pods)
         self._ports = TakenPorts()
         self._labels_read: dict[int, tuple[PodSpec, tuple[str, ...]]] = {}
         """By the id of a spec: the labels of such pods that their rules about others read."""
@@ -83,7 +83,7 @@ class MemoryScheduler:
         if pod.node_name is not None:
             if not pod.finished:
                 self._take(pod, 1)
-                self._crowd.change(pod, 1)
+                self._bound_pods.change(pod, 1)
                 self._balloons += pod.spec.priority < 0
             self._kept_away.discard(name)
         elif not pod.finished:
@@ -97,7 +97,7 @@ class MemoryScheduler:
                 self._rules_wait -= has_rules(pod.spec)
         elif not pod.finished:
             self._take(pod, -1)
-            self._crowd.change(pod, -1)
+            self._bound_pods.change(pod, -1)
             self._balloons -= pod.spec.priority < 0
 
     def _take(self, pod: Pod, sign: int) -> None:
@@ -153,7 +153,7 @@ class MemoryScheduler:
 
     def _looks_around(self, pod: Pod) -> bool:
         """Return whether a pod's node depends on other pods, so that any may be free now."""
-        if has_rules(pod.spec) or self._crowd.against(pod):
+        if has_rules(pod.spec) or self._bound_pods.against(pod):
             return True
         kept_away = self._kept_away
         return bool(kept_away) and (pod.key.namespace, pod.key.name) in kept_away
@@ -173,7 +173,7 @@ class MemoryScheduler:
             id(spec),
             pod.key.namespace,
             *labels,
-            *[id(on) for _, on in self._crowd.against(pod)],
+            *[id(on) for _, on in self._bound_pods.against(pod)],
         )
 
     def _in_order(self) -> list[Pod]:
@@ -210,7 +210,7 @@ class MemoryScheduler:
         return True
 
     def _neighbours(self, pod: Pod) -> Neighbours:
-        return Neighbours(pod, self._nodes, self._crowd, self._counting_nodes)
+        return Neighbours(pod, self._nodes, self._bound_pods, self._counting_nodes)
 
     def _counting_nodes(
         self, spec: PodSpec, rule: TopologySpreadConstraint

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from reconciler.adapters.terraform.environment import TerraformEnvironment, cli_config_file
 from reconciler.adapters.terraform.failures import failure
 from reconciler.adapters.terraform.mirror import (
     REGISTRY,
@@ -17,9 +18,8 @@ from reconciler.adapters.terraform.mirror import (
     cli_config,
     provider_sources,
 )
-from reconciler.adapters.terraform.program import FLAG, OUTLIVED_SECONDS, Finished, Program
+from reconciler.adapters.terraform.program import FLAG, OUTLIVED_SECONDS, CommandResult, Program
 from reconciler.adapters.terraform.settings import TerraformSettings
-from reconciler.adapters.terraform.surroundings import Surroundings, cli_config_file
 from reconciler.machine.private_folder import PrivateFolder
 from reconciler.model.errors import ToolError
 from reconciler.ports.terraform import (
@@ -55,7 +55,7 @@ class TerraformCli:
                 "no such directory",
                 "reconciler render --out DIR writes it",
             )
-        place = Surroundings(users=self._users, module=settings.directory)
+        place = TerraformEnvironment(users=self._users, module=settings.directory)
         place.assert_apart()
         # Outside of the module, whose content comes from the authors of the repository.
         folder = PrivateFolder("terraform-data", outlived_seconds=OUTLIVED_SECONDS)
@@ -219,7 +219,7 @@ class TerraformCli:
         codes: tuple[int, ...] = (0,),
         arguments: tuple[str, ...] = (),
         **options: Any,
-    ) -> Finished:
+    ) -> CommandResult:
         if self._asked_to_stop and command in _BEGINNING:
             what = f"not begun: asked to stop by {self._asked_to_stop} during the part before"
             raise ToolError(f"terraform {command}", what, "plan again for the rest")
@@ -245,7 +245,7 @@ class TerraformCli:
         )
 
 
-def _found(program: str, place: Surroundings) -> str:
+def _found(program: str, place: TerraformEnvironment) -> str:
     path = shutil.which(program or "terraform")
     # It is started in the root module, where a relative path would name something else.
     path = None if path is None else str(Path(path).absolute())

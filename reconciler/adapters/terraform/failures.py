@@ -2,7 +2,7 @@
 
 import re
 
-from reconciler.adapters.terraform.program import Finished
+from reconciler.adapters.terraform.program import CommandResult
 from reconciler.model.errors import Conflict, Forbidden, ReconcilerError, ToolError
 
 _HINTS = (
@@ -40,7 +40,7 @@ _ERRORS_MAX = 10
 """How many resources of a failed apply are named, each with its reason."""
 
 
-def failure(command: str, finished: Finished, text: str) -> ReconcilerError:
+def failure(command: str, finished: CommandResult, text: str) -> ReconcilerError:
     """Return the error for a failed call.
 
     Args:
@@ -65,7 +65,7 @@ def failure(command: str, finished: Finished, text: str) -> ReconcilerError:
     return ToolError(where, said, next(hints, ""))
 
 
-def _stopped(where: str, finished: Finished) -> ToolError:
+def _stopped(where: str, finished: CommandResult) -> ToolError:
     hint = _after_apply(finished) if where.endswith(" apply") else ""
     if finished.killed:
         return ToolError(
@@ -77,7 +77,7 @@ def _stopped(where: str, finished: Finished) -> ToolError:
     return ToolError(where, "took longer than its limit and was stopped", hint)
 
 
-def _after_apply(finished: Finished, plain: str = "") -> str:
+def _after_apply(finished: CommandResult, plain: str = "") -> str:
     """Return what a failed apply has done, and how to continue.
 
     Terraform orders resources by their addresses in the configuration, whatever the key of their

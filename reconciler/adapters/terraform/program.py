@@ -37,7 +37,7 @@ _FORWARDED = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Finished:
+class CommandResult:
     """How a call ended."""
 
     status: int
@@ -119,7 +119,7 @@ class Program:
 
     def run(
         self, command: str, *arguments: str, timeout_seconds: float, **options: Any
-    ) -> Finished:
+    ) -> CommandResult:
         """Call `terraform COMMAND -OPTIONS ARGUMENTS` and wait for its end.
 
         Args:
@@ -205,7 +205,7 @@ def _waited(
     forwarding: _Forwarding,
     timeout_seconds: float,
     stop_seconds: float,
-) -> Finished:
+) -> CommandResult:
     """Wait until the process ends; ask it to stop, then kill it, when it is late."""
     deadline = time.monotonic() + timeout_seconds
     timed_out = killed = False
@@ -221,7 +221,7 @@ def _waited(
             elif forwarding.asked_at is not None and now > forwarding.asked_at + stop_seconds:
                 killed = True
                 process.kill()
-    return Finished(
+    return CommandResult(
         status=process.returncode,
         out=output.read(output.out),
         error=output.read(output.error),

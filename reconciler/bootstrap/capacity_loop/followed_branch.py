@@ -15,7 +15,7 @@ from reconciler.bootstrap.second_loop.loop import GitopsOptions, check_options
 from reconciler.bootstrap.second_loop.process import SecondLoop
 from reconciler.config.environment import Flags, cluster_name_of, stated_values
 from reconciler.gitops.drift.live import is_live
-from reconciler.gitops.repository.followed import Followed
+from reconciler.gitops.repository.followed import BranchConfig
 from reconciler.gitops.repository.progress import with_live
 from reconciler.gitops.repository.status import ClusterProgress
 from reconciler.loops.reconcile_loop import CycleReport
@@ -69,7 +69,7 @@ class FollowedBranch:
     def __init__(self, source: ConfigSource, capacity: CapacitySide) -> None:
         self._source = source
         self._capacity = capacity
-        self._told: Followed | None = None
+        self._told: BranchConfig | None = None
         self._acted_on = ""
         """Digest of the repository's config that the last complete cycle used."""
 
@@ -83,7 +83,7 @@ class FollowedBranch:
         """Return whether the second loop may commit and push."""
         return self._capacity.may_tell()
 
-    def config_followed(self, followed: Followed) -> None:
+    def config_followed(self, followed: BranchConfig) -> None:
         """Take a new state of the branch over and start the next cycle."""
         before, self._told = self.faults, followed
         if followed.trouble:
@@ -144,7 +144,7 @@ class Following:
     ) -> None:
         check_options(options)
         self._told = threading.Condition()
-        self._followed: Followed | None = None
+        self._followed: BranchConfig | None = None
         self._trouble = ""
         self._branch: FollowedBranch | None = None
         self._loop = SecondLoop(
@@ -166,7 +166,7 @@ class Following:
         finally:
             self._loop.stop()
 
-    def first(self, where: str) -> Followed:
+    def first(self, where: str) -> BranchConfig:
         """Return the repository's first answer.
 
         Raises:
@@ -193,14 +193,14 @@ class Following:
     def _heard(self, message: Message) -> None:
         with self._told:
             branch = self._branch
-            if isinstance(message, Followed):
+            if isinstance(message, BranchConfig):
                 self._followed = message
             else:
                 self._trouble = message.text
             self._told.notify_all()
         if branch is None:
             return
-        if isinstance(message, Followed):
+        if isinstance(message, BranchConfig):
             branch.config_followed(message)
         else:
             branch.turned(message)
@@ -248,7 +248,7 @@ def config_and_second_loop(
         yield ConfigSource(first, flags, home_region), following
 
 
-def trouble_of(followed: Followed) -> ReconcilerError:
+def trouble_of(followed: BranchConfig) -> ReconcilerError:
     """Return what is wrong with the head of the branch, as an error."""
     if followed.problems:
         name = followed.trouble.partition(":")[0] or "the repository's config"

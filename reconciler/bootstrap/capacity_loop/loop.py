@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from functools import partial
+from pathlib import Path
 
 import structlog
 
@@ -10,7 +11,6 @@ from reconciler import __version__
 from reconciler.adapters.aws import Clients, SqsNotices
 from reconciler.adapters.kubernetes import KubernetesCluster, connect
 from reconciler.adapters.system_clock import SystemClock
-from reconciler.bootstrap.capacity_loop.access import access_of
 from reconciler.bootstrap.capacity_loop.arrivals import Arrivals
 from reconciler.bootstrap.capacity_loop.config_reload import ConfigReloader
 from reconciler.bootstrap.capacity_loop.config_source import ConfigSource
@@ -21,6 +21,7 @@ from reconciler.bootstrap.capacity_loop.reporting import Reporting
 from reconciler.bootstrap.planning.clouds import aws_clouds
 from reconciler.bootstrap.planning.planning import plan_without_gc
 from reconciler.bootstrap.planning.providers import observed_clouds
+from reconciler.config.schema import SectorConfig
 from reconciler.executor.executor import LiveExecutor
 from reconciler.executor.ports import Ports
 from reconciler.executor.runners import in_parallel
@@ -35,6 +36,8 @@ from reconciler.observer.observe import observe
 from reconciler.planner.fleets.departing import regions_to_observe
 from reconciler.telemetry import events
 from reconciler.telemetry.scrubbing import Scrubber
+from reconciler.web.access import AccessRules
+from reconciler.web.address import host_and_port
 from reconciler.web.board import LeadershipView, StatusBoard
 from reconciler.web.metrics import Metrics
 from reconciler.web.routes import Routes
@@ -105,7 +108,7 @@ def build_loop(
     return loop
 
 
-class Capacity:
+class CapacityLoop:
     """Keeps the parts of one running capacity loop together.
 
     Args:
@@ -129,7 +132,7 @@ class Capacity:
         )
         self._metrics = Metrics(self.board, clock, __version__)
         self.routes = Routes(
-            self.board, self._metrics, access_of(source.config), lambda: source.settings
+            self.board, self._metrics, _access_of(source.config), lambda: source.settings
         )
         self.branch = FollowedBranch(source, self)
         self._config = ConfigReloader(
@@ -311,3 +314,14 @@ class Capacity:
     def show_config(self) -> None:
         """Show which config is in force."""
         self._config.show()
+
+
+def _access_of(config: SectorConfig) -> AccessRules:
+    """Return the access rules that the config asks for; UsageError without a token."""
+    host, _ = host_and_port(config.listen)
+    rules = AccessRules(
+        hosts=frozenset(name.lower() for name in (*config.listen_hosts, host) if name),
+        token_file=Path(config.listen_token_file) if config.listen_token_file else None,
+    )
+    rules.check_token_file()
+    return rules

@@ -19,7 +19,7 @@ from reconciler.config.sections import Recording
 from reconciler.gitops.drift.live import LiveDrift, live_drift
 from reconciler.loops.lease.leadership import Leadership
 from reconciler.loops.reconcile_loop import Reporter
-from reconciler.loops.reporters.combined import Gated, Reporters
+from reconciler.loops.reporters.combined import GatedReporter, Reporters
 from reconciler.loops.reporters.demand_recorder import DemandRecorder
 from reconciler.loops.reporters.drift_reporter import DriftReporter
 from reconciler.loops.reporters.event_reporter import EventReporter
@@ -78,13 +78,13 @@ class Reporting:
         reporters: list[Reporter] = [self.board, self.metrics, log, self.branch]
         with ExitStack() as stack:
             written = stack.enter_context(closing(self._kubernetes_events()))
-            reporters.append(Gated(EventReporter(written), self.may_tell))
+            reporters.append(GatedReporter(EventReporter(written), self.may_tell))
             tell: Callable[[str], None] = _say_nothing
             hook = self.source.config.notifications.slack_hook.get_secret_value()
             if hook:
                 unsent = failures_logged(events.NOTIFICATION_FAILED, now)
                 slack = stack.enter_context(closing(SlackNotifier(hook, unsent)))
-                reporters.append(Gated(NotifyReporter(slack, now), self.may_tell))
+                reporters.append(GatedReporter(NotifyReporter(slack, now), self.may_tell))
                 tell = slack.notify
             reporters.append(self._drift_reporter(tell))
             recording = self.source.config.recording
@@ -92,7 +92,7 @@ class Reporting:
                 written_down = stack.enter_context(closing(self._demand_log(recording)))
                 counted = self.metrics.demand_recorded
                 recorder = DemandRecorder(written_down, recording.keep_seconds, counted)
-                reporters.append(Gated(recorder, self.may_tell))
+                reporters.append(GatedReporter(recorder, self.may_tell))
             endpoint = self.source.config.tracing.endpoint
             if endpoint:
                 spans = stack.enter_context(closing(self._spans(endpoint)))

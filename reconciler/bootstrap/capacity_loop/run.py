@@ -10,7 +10,7 @@ from reconciler.adapters.aws import home_region
 from reconciler.adapters.system_clock import SystemClock, stop_on_signals
 from reconciler.bootstrap.capacity_loop.config_source import ConfigSource
 from reconciler.bootstrap.capacity_loop.followed_branch import Following, config_and_second_loop
-from reconciler.bootstrap.capacity_loop.loop import Capacity
+from reconciler.bootstrap.capacity_loop.loop import CapacityLoop
 from reconciler.bootstrap.second_loop.loop import GitopsOptions
 from reconciler.bootstrap.stop_deadline import StopDeadline, exit_code_of, stop_seconds_of
 from reconciler.config.environment import Flags
@@ -66,7 +66,7 @@ def _run_with(options: RunOptions, source: ConfigSource, following: Following | 
     secrets = [hook, *secrets_of(os.environ)]  # noqa: TID251 - masked, not read
     set_up_logging(source.config.verbosity, secrets)
     clock = SystemClock()
-    capacity = Capacity(source, clock, secrets)
+    capacity = CapacityLoop(source, clock, secrets)
     try:
         with ends_of_threads_logged():
             return _run(options, capacity, clock, following)
@@ -77,7 +77,7 @@ def _run_with(options: RunOptions, source: ConfigSource, following: Following | 
 
 
 def _run(
-    options: RunOptions, capacity: Capacity, clock: SystemClock, following: Following | None
+    options: RunOptions, capacity: CapacityLoop, clock: SystemClock, following: Following | None
 ) -> int:
     deadline = StopDeadline(lambda: exit_code_of(stopped), lambda: stop_seconds_of(stopped))
     with (

@@ -9,7 +9,7 @@ from typing import Annotated, Final
 
 import msgspec
 
-from reconciler.gitops.repository.followed import Followed, FollowedConfig, is_inside
+from reconciler.gitops.repository.followed import BranchConfig, FollowedConfig, is_inside
 from reconciler.gitops.repository.status import ClusterProgress, Stage
 from reconciler.model.errors import InputError, Problem
 from reconciler.ports.repository import CommitId
@@ -68,12 +68,12 @@ class Turn(msgspec.Struct, frozen=True, kw_only=True):
     """Whether it failed, or its push was refused."""
 
 
-Message = Followed | Turn
+Message = BranchConfig | Turn
 
 
 def encode(message: Message) -> bytes:
     """Return a message as one line."""
-    if isinstance(message, Followed):
+    if isinstance(message, BranchConfig):
         return msgspec.json.encode(_followed(message)) + b"\n"
     progress = message.progress
     told = None if progress is None else tuple(_progress(each) for each in progress)
@@ -101,7 +101,7 @@ def decode(line: bytes) -> Message:
     if strange:
         what = f"names a file outside of the config's folder: {strange[0][:80]!r}"
         raise InputError("the process of the second loop", what)
-    return Followed(
+    return BranchConfig(
         config=None
         if config is None
         else FollowedConfig(
@@ -118,7 +118,7 @@ def decode(line: bytes) -> Message:
     )
 
 
-def _followed(message: Followed) -> _Followed:
+def _followed(message: BranchConfig) -> _Followed:
     config = message.config
     return _Followed(
         config=None

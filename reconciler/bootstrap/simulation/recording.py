@@ -27,7 +27,7 @@ from reconciler.ports.cluster import Cluster
 from reconciler.ports.metrics_history import MetricsHistory
 from reconciler.records.demand import (
     Anonymiser,
-    Seen,
+    ObservedDemand,
     changes,
     encode_line,
     folded,
@@ -36,7 +36,7 @@ from reconciler.records.demand import (
     seen_in,
     with_end,
 )
-from reconciler.records.prometheus import PodHistory, queries
+from reconciler.records.demand.prometheus import PodHistory, queries
 
 LOOK_SECONDS: Final = 10.0
 """The longest time between two looks at a live cluster."""
@@ -56,7 +56,7 @@ OnTrouble = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Recorded:
+class RecordingSummary:
     """Says what a recording holds, and of which time."""
 
     pods: int
@@ -114,9 +114,11 @@ class Tally:
                 self._pods.add(line.id)
             yield encode_line(self._anonymiser.line(line) if self._anonymiser else line)
 
-    def recorded(self) -> Recorded:
+    def recorded(self) -> RecordingSummary:
         """Return the result."""
-        return Recorded(pods=len(self._pods), lines=self.lines, begin=self.begin, end=self.end)
+        return RecordingSummary(
+            pods=len(self._pods), lines=self.lines, begin=self.begin, end=self.end
+        )
 
 
 def record_live(
@@ -125,7 +127,7 @@ def record_live(
     anonymiser: Anonymiser | None,
     on_progress: OnProgress,
     on_trouble: OnTrouble,
-) -> Recorded:
+) -> RecordingSummary:
     """Record what a cluster runs and what changes, until the time is over or a signal comes.
 
     Raises:
@@ -151,7 +153,7 @@ def record_cluster(
     tally: Tally,
     on_progress: OnProgress,
     on_trouble: OnTrouble = lambda _: None,
-) -> Recorded:
+) -> RecordingSummary:
     """Record what comes, changes and ends in a cluster until it is time, or the clock is stopped.
 
     What was before the first look is no part of the recording. Later the API server may be away
@@ -195,7 +197,7 @@ class _Looks:
     """
 
     def __init__(self, first: datetime) -> None:
-        self._before = Seen()
+        self._before = ObservedDemand()
         self._first = self._written_at = self.last_at = first
         """`last_at`: until when is known what happened."""
 
@@ -234,7 +236,7 @@ def _observe(cluster: Cluster, on_trouble: OnTrouble, *, was_away: bool) -> Clus
 
 def record_prometheus(
     request: PrometheusRequest, out: Path, anonymiser: Anonymiser | None, on_progress: OnProgress
-) -> Recorded:
+) -> RecordingSummary:
     """Record what kube-state-metrics reported to a Prometheus server, an hour per query.
 
     Raises:
@@ -271,7 +273,7 @@ def pods_of(
 
 def record_files(
     recording: str, days: float | None, out: Path, anonymiser: Anonymiser | None
-) -> Recorded:
+) -> RecordingSummary:
     """Merge the days that the capacity loop has recorded into one file, each pod with its end.
 
     Raises:

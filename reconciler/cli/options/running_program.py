@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from reconciler.cli.terminal.told import tell
+from reconciler.cli.terminal.messages import tell
 from reconciler.config.loader import DEFAULT_FILE
 from reconciler.model.errors import ConfigError
 

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Final, TextIO
 
 import typer
 
-from reconciler.cli.terminal.plain import by_bytes, one_line, plain
+from reconciler.cli.terminal.escaping import by_bytes, one_line, plain
 from reconciler.telemetry.logging import wants_colours
 
 _NOT_ASCII: Final = re.compile(r"[^\x00-\x7f]")

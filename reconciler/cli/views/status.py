@@ -8,7 +8,7 @@ from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderR
 from rich.table import Table
 from rich.text import Text
 
-from reconciler.cli.terminal.plain import plain
+from reconciler.cli.terminal.escaping import plain
 from reconciler.gitops.repository.status import STAGES
 from reconciler.model.text import left_alone, parse_rfc3339, rfc3339
 from reconciler.records.binding import verdict_line

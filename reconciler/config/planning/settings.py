@@ -7,9 +7,12 @@ from typing import Final
 
 from reconciler.config.catalogue import Catalogue
 from reconciler.config.fleets import OwnSize, SectorEntry
-from reconciler.config.planning.balancing import balance_settings
 from reconciler.config.planning.descheduler import descheduler_settings
-from reconciler.config.planning.priorities import fleet_priority, named_priorities
+from reconciler.config.planning.fleet_choice import (
+    balance_settings,
+    fleet_priority,
+    named_priorities,
+)
 from reconciler.config.planning.scale_in import grace_period, scale_in_settings
 from reconciler.config.planning.spot_rescheduler import spot_rescheduler
 from reconciler.config.resolve import ResolvedFleet, resolve_fleets

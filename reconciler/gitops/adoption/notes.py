@@ -12,7 +12,7 @@ from reconciler.gitops.adoption.template import (
     without_a_variable,
 )
 from reconciler.gitops.adoption.user_data import FirstBoot
-from reconciler.gitops.untyped import mappings
+from reconciler.gitops.untrusted_json import mappings
 from reconciler.model.fleet_description import FleetDescription, LaunchTemplateDescription
 from reconciler.telemetry.scrubbing import scrub
 

@@ -15,7 +15,7 @@ from reconciler.config.descheduler import Descheduler
 from reconciler.config.descheduler_policy import PolicyFileFaults, with_policy_file
 from reconciler.config.document import read_document, write_document
 from reconciler.config.loader import parse_config
-from reconciler.config.tree import Plain
+from reconciler.config.tree import UnquotedText
 from reconciler.gitops.adoption.program_flags import (
     DESCHEDULER_FLAGS,
     DESCHEDULER_NAME,
@@ -24,7 +24,7 @@ from reconciler.gitops.adoption.program_flags import (
     SPOT_NAME,
     Flag,
 )
-from reconciler.gitops.untyped import mappings
+from reconciler.gitops.untrusted_json import mappings
 from reconciler.model.errors import ConfigError, InputError
 
 POLICY_FILE: Final = "descheduler-policy.yaml"
@@ -122,7 +122,7 @@ class _Adoption:
             raise InputError(where, "a second DeschedulerPolicy", "one config has one descheduler")
         self._policy = text
         self._found.append(f"{_POLICY_KIND} in {where}")
-        section = self._sections.setdefault("descheduler", {"enabled": Plain("true")})
+        section = self._sections.setdefault("descheduler", {"enabled": UnquotedText("true")})
         section["policy_file"] = POLICY_FILE
         try:
             with_policy_file(Descheduler(), text.encode())
@@ -159,7 +159,7 @@ class _Adoption:
 
     def _section(self, key: str, where: str) -> dict[str, Any]:
         """Return a section for which no other document has flags."""
-        section = self._sections.setdefault(key, {"enabled": Plain("true")})
+        section = self._sections.setdefault(key, {"enabled": UnquotedText("true")})
         if section.keys() - {"enabled", "policy_file"}:
             raise InputError(where, f"a second program for {key}", "one config has one of each")
         return section
@@ -177,7 +177,7 @@ class _Adoption:
             elif value.startswith("$("):
                 self._notes.append(f"{where}: {shown} is set at run time: set {flag.key} yourself")
             else:
-                keys[flag.key] = Plain(value)
+                keys[flag.key] = UnquotedText(value)
         return keys
 
     def result(self, names: Sequence[str]) -> AdoptedPrograms:

@@ -9,7 +9,7 @@ import binascii
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from reconciler.gitops.untyped import Data, mapping, mappings
+from reconciler.gitops.untrusted_json import Data, mapping, mappings
 from reconciler.model.fleet_description import LaunchTemplateDescription
 
 _OWN_DEVICES: Final = {"BOTTLEROCKET": "/dev/xvdb"}

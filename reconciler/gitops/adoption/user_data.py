@@ -13,7 +13,7 @@ from typing import Any
 
 from reconciler.config.document import read_document
 from reconciler.config.terraform import AmiType
-from reconciler.gitops.untyped import mapping
+from reconciler.gitops.untrusted_json import mapping
 from reconciler.model.errors import ConfigError
 
 _PLACEHOLDER = "@ENDPOINT@"

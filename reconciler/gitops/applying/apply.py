@@ -57,7 +57,7 @@ class Applied:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Finished:
+class FinishedRemovals:
     """Says which removals a run carried out, and which still wait for their drain."""
 
     removed: tuple[str, ...] = ()
@@ -140,7 +140,7 @@ class Apply:
             file = self._plan()
         raise Conflict("plan", "live capacity keeps changing", "apply again in a calmer moment")
 
-    def finish(self, whole: TerraformPlanJson) -> Finished:
+    def finish(self, whole: TerraformPlanJson) -> FinishedRemovals:
         """Apply the approved removals of fleets that have no nodes left, and nothing else.
 
         A replacement is not a removal: it creates something new, which has to be approved as a
@@ -168,7 +168,7 @@ class Apply:
             self._remove(whole, only, [f for f in _ended(whole) if f not in ready])
         held = {*only, *_with_their_modules(whole, waits)}
         found = resources_to_apply(whole)
-        finished = Finished(
+        finished = FinishedRemovals(
             removed=tuple(sorted(removed_name(each) for each in ready)),
             waiting=tuple(
                 sorted(f"{each.name} {not_drained(each, left[each.address])}" for each in waits)

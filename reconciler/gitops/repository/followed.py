@@ -40,7 +40,7 @@ class FollowedConfig:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Followed:
+class BranchConfig:
     """Tells the capacity loop which config the branch has, or why it has none."""
 
     config: FollowedConfig | None

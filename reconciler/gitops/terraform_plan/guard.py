@@ -24,7 +24,7 @@ from reconciler.gitops.terraform_plan.planned import (
     root_cluster,
     tags_of,
 )
-from reconciler.gitops.untyped import mapping
+from reconciler.gitops.untrusted_json import mapping
 from reconciler.ports.terraform import TerraformPlanJson
 
 KNOWN_TYPES = frozenset({FLEET, GROUP, LAUNCH_TEMPLATE, "terraform_data"})

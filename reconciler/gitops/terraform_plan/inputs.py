@@ -9,7 +9,7 @@ from typing import Any
 
 from reconciler.gitops.terraform_plan.planned import FLEET, GROUP, LIVE_FIELDS, LIVE_FIELDS_OF_GROUP
 from reconciler.gitops.terraform_plan.pools import POOLS
-from reconciler.gitops.untyped import mapping
+from reconciler.gitops.untrusted_json import mapping
 from reconciler.ports.terraform import StateVersion, TerraformPlanJson
 
 _LIVE_TARGETS = (

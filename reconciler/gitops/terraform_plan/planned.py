@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from reconciler.gitops.untyped import mapping
+from reconciler.gitops.untrusted_json import mapping
 from reconciler.model.fleet import Provider
 from reconciler.model.frozen import NO_LABELS, FrozenMap, Labels
 from reconciler.ports.terraform import TerraformPlanJson

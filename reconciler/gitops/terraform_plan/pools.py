@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from reconciler.gitops.terraform_plan.planned import FLEET, PlannedResource, fleets, resources
-from reconciler.gitops.untyped import mapping
+from reconciler.gitops.untrusted_json import mapping
 from reconciler.model.ids import FleetId, Region
 from reconciler.ports.terraform import TerraformPlanJson
 

@@ -16,7 +16,7 @@ from reconciler.telemetry.repeats import Repeats
 
 
 @runtime_checkable
-class Forgetful(Protocol):
+class CollectingReporter(Protocol):
     """A reporter that collects during a cycle what it reports at its end."""
 
     def forget(self) -> None:
@@ -24,7 +24,7 @@ class Forgetful(Protocol):
         ...
 
 
-class Gated:
+class GatedReporter:
     """Passes calls to another reporter only while a condition holds; a standby reports nothing.
 
     Args:
@@ -55,7 +55,7 @@ class Gated:
         """Pass the cycle on while the condition holds; else drop what the reporter collected."""
         if self._holds():
             self._reporter.cycle_ended(report)
-        elif isinstance(self._reporter, Forgetful):
+        elif isinstance(self._reporter, CollectingReporter):
             self._reporter.forget()
 
 
@@ -102,4 +102,4 @@ class Reporters:
 
 
 def _name_of(reporter: Reporter) -> str:
-    return type(reporter.reporter if isinstance(reporter, Gated) else reporter).__name__
+    return type(reporter.reporter if isinstance(reporter, GatedReporter) else reporter).__name__

@@ -9,7 +9,7 @@ from reconciler.model.outcome import Outcome
 from reconciler.model.plan import Plan
 from reconciler.model.snapshot import Snapshot
 from reconciler.ports.demand_log import DemandLog
-from reconciler.records.demand import Seen, changes, encode_line, recorded_until, seen_in
+from reconciler.records.demand import ObservedDemand, changes, encode_line, recorded_until, seen_in
 
 SILENT: Final = timedelta(minutes=5)
 """After how long without a change it is recorded that there was none."""
@@ -32,7 +32,7 @@ class DemandRecorder:
         self._log = log
         self._counted = counted
         self._keep = timedelta(seconds=keep_seconds)
-        self._before = Seen()
+        self._before = ObservedDemand()
         self._written_at: datetime | None = None
 
     def plan_made(self, snapshot: Snapshot, plan: Plan) -> None:

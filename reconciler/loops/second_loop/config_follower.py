@@ -9,7 +9,7 @@ from reconciler.config.catalogue import load_catalogue
 from reconciler.config.loader import files_named
 from reconciler.config.planning.settings import planner_settings
 from reconciler.gitops.rendering.targets import find_targets
-from reconciler.gitops.repository.followed import Followed, FollowedConfig, beside, config_of
+from reconciler.gitops.repository.followed import BranchConfig, FollowedConfig, beside, config_of
 from reconciler.gitops.repository.followed_reading import read_followed
 from reconciler.gitops.repository.roots import cluster_named
 from reconciler.model.bugs import bug_in_words
@@ -57,7 +57,7 @@ class ConfigFollower:
         repository: Repository,
         patterns: Sequence[str],
         cluster: str,
-        heard: Callable[[Followed], None],
+        heard: Callable[[BranchConfig], None],
         *,
         own_catalogue: bool = True,
     ) -> None:
@@ -67,7 +67,7 @@ class ConfigFollower:
         self._heard = heard
         self._own_catalogue = own_catalogue
         self._tip: CommitId | None = None
-        self._last: Followed | None = None
+        self._last: BranchConfig | None = None
         self._named: dict[tuple[str, str], _Named] = {}
         """What each config names, by its path and the git blob id of its content."""
 
@@ -85,17 +85,17 @@ class ConfigFollower:
         except InvariantViolated:
             raise
         except ReconcilerError as error:
-            found = Followed(config=None, trouble=str(error))
+            found = BranchConfig(config=None, trouble=str(error))
         except Exception as error:  # noqa: BLE001 - one config must not stop the others' rendering
-            found = Followed(config=None, trouble=f"reading it fails: {bug_in_words(error)}")
+            found = BranchConfig(config=None, trouble=f"reading it fails: {bug_in_words(error)}")
         if found.config is None and self._last is not None:
             kept = self._last.config
-            found = Followed(config=kept, trouble=found.trouble, problems=found.problems)
+            found = BranchConfig(config=kept, trouble=found.trouble, problems=found.problems)
         if found != self._last:
             self._last = found
             self._heard(found)
 
-    def _found(self, tip: Commit) -> Followed:
+    def _found(self, tip: Commit) -> BranchConfig:
         files = {file.path: file.blob for file in self._repository.files(tip.id)}
         targets = find_targets(tuple(files), self._patterns)
         paths = [target.config_path for target in targets if target.config_path in files]
@@ -104,13 +104,13 @@ class ConfigFollower:
         if not path:
             path, trouble = self._path(tip, blobs, deep=True)
         if not path:
-            return Followed(config=None, trouble=trouble)
+            return BranchConfig(config=None, trouble=trouble)
         try:
-            return Followed(config=self._version(tip.id, path))
+            return BranchConfig(config=self._version(tip.id, path))
         except FAULTS as error:
             older = None if self._reported_valid(path) else self._older(tip, path)
             problems = error.problems if isinstance(error, ConfigError) else ()
-            return Followed(config=older, trouble=str(error), problems=problems)
+            return BranchConfig(config=older, trouble=str(error), problems=problems)
 
     def _path(self, tip: Commit, blobs: Mapping[str, str], *, deep: bool) -> tuple[str, str]:
         """Return the path of this cluster's config, or an empty path and why it is not certain.

@@ -27,9 +27,9 @@ from reconciler.gitops.repository.proposal import (
 from reconciler.gitops.repository.status import ClusterState, ClusterStatus, GitopsReport
 from reconciler.loops.second_loop.commit_statuses import CommitStatuses
 from reconciler.loops.second_loop.pace import STANDBY_SECONDS, GitopsPace
-from reconciler.loops.second_loop.preparing import GitopsPreparing, Prepared, invalid
+from reconciler.loops.second_loop.preparing import GitopsPreparing, PreparedConfig, invalid
 from reconciler.loops.second_loop.progress import GitopsProgress
-from reconciler.loops.second_loop.publishing import GitopsPublishing, Made, Published
+from reconciler.loops.second_loop.publishing import GitopsPublishing, PublishedCommit, RenderCommit
 from reconciler.loops.second_loop.turn_forge import TurnForge
 from reconciler.model.errors import (
     ConfigError,
@@ -81,7 +81,7 @@ class _Drafted:
     status: ClusterStatus
     commit: CommitId | None = None
     """The config's commit; None: it is older than the history that was fetched."""
-    made: Made | None = None
+    made: RenderCommit | None = None
     """The commit with its render; None: no commit was made."""
 
 
@@ -247,7 +247,7 @@ class GitopsLoop:
         self,
         tip: Commit,
         heads: dict[str, CommitId],
-        prepared: Prepared,
+        prepared: PreparedConfig,
         claimed: Mapping[str, Sequence[str]],
     ) -> _Drafted:
         """Decide about one cluster and make its commit, on top of other new ones of its branch.
@@ -276,7 +276,7 @@ class GitopsLoop:
         self,
         tip: Commit,
         heads: dict[str, CommitId],
-        prepared: Prepared,
+        prepared: PreparedConfig,
         proposal: Proposal,
         claimed: Mapping[str, Sequence[str]],
         commit: CommitId | None,
@@ -310,10 +310,10 @@ class GitopsLoop:
         heads[branch] = made.id
         state: ClusterState = "committed" if self._settings.mode == "push" else "proposed"
         status = replace(status, state=state)
-        kept = Made(source=source, changes=proposal.changes, commit=made.id, branch=branch)
+        kept = RenderCommit(source=source, changes=proposal.changes, commit=made.id, branch=branch)
         return _Drafted(status=status, commit=source.commit.id, made=kept)
 
-    def _source(self, tip: Commit, prepared: Prepared, proposal: Proposal) -> RenderSource:
+    def _source(self, tip: Commit, prepared: PreparedConfig, proposal: Proposal) -> RenderSource:
         """Return what is rendered; older history is searched for the config's commit if need be."""
         path = prepared.target.config_path
         return RenderSource(
@@ -350,7 +350,9 @@ class GitopsLoop:
         ]
 
 
-def _published(status: ClusterStatus, made: Made, published: Published) -> ClusterStatus:
+def _published(
+    status: ClusterStatus, made: RenderCommit, published: PublishedCommit
+) -> ClusterStatus:
     """Return the status of a config whose commit was pushed, or refused."""
     if published.commit is None:
         return replace(status, state="refused", detail=published.refused)

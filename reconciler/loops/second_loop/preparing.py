@@ -19,14 +19,13 @@ from reconciler.gitops.repository.proposal import (
 )
 from reconciler.gitops.repository.roots import cluster_in
 from reconciler.gitops.repository.status import ClusterStatus
-from reconciler.loops.second_loop.named_config import status_of_missing
 from reconciler.model.bugs import bug_in_words
-from reconciler.model.errors import ConfigError, InputError, ReconcilerError, UsageError
-from reconciler.ports.repository import Commit, Repository
+from reconciler.model.errors import ConfigError, InputError, NotFound, ReconcilerError, UsageError
+from reconciler.ports.repository import Commit, CommitId, Repository
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Prepared:
+class PreparedConfig:
     """Holds what is known of one cluster before the decision about it."""
 
     target: RenderTarget
@@ -57,10 +56,12 @@ class GitopsPreparing:
         self._repository = repository
         self._configs = tuple(configs)
         self._cluster_name = cluster_name
-        self._unchanged: dict[RenderTarget, Prepared] = {}
+        self._unchanged: dict[RenderTarget, PreparedConfig] = {}
         """By cluster: the files that need no commit, and their status."""
 
-    def prepared(self, tip: Commit, target: RenderTarget, files: Mapping[str, str]) -> Prepared:
+    def prepared(
+        self, tip: Commit, target: RenderTarget, files: Mapping[str, str]
+    ) -> PreparedConfig:
         """Return what one cluster's config renders to, or why nothing is rendered from it.
 
         Neither a fault of one config nor a bug that it leads to keeps the others from being
@@ -75,8 +76,8 @@ class GitopsPreparing:
             PortError: The repository did not answer.
         """
         if target.config_path not in files:
-            return Prepared(
-                target=target, ended=status_of_missing(self._repository, tip.id, target)
+            return PreparedConfig(
+                target=target, ended=_status_of_missing(self._repository, tip.id, target)
             )
         seen = own_files(target, files)
         known = self._unchanged.get(target)
@@ -92,7 +93,7 @@ class GitopsPreparing:
             what = f"rendering it fails: {bug_in_words(error)}"
             fault = InputError(target.config_path, what, "please report it")
             return self.refused(tip, target, files, fault)
-        return Prepared(
+        return PreparedConfig(
             target=target,
             seen=seen,
             blob=files[target.config_path],
@@ -102,7 +103,7 @@ class GitopsPreparing:
 
     def refused(
         self, tip: Commit, target: RenderTarget, files: Mapping[str, str], error: ReconcilerError
-    ) -> Prepared:
+    ) -> PreparedConfig:
         """Return a config from which nothing is rendered.
 
         It describes what it was rendered to before, so that no copy takes that over meanwhile.
@@ -118,7 +119,7 @@ class GitopsPreparing:
             raise
         except Exception:  # noqa: BLE001 - the bug that this config leads to is reported already
             claims = frozenset()
-        return Prepared(target=target, claims=claims, ended=invalid(target, error))
+        return PreparedConfig(target=target, claims=claims, ended=invalid(target, error))
 
     def _claims_there(
         self, tip: Commit, target: RenderTarget, files: Mapping[str, str]
@@ -139,11 +140,11 @@ class GitopsPreparing:
             claims |= claims_of_render(directory, contents, config)
         return claims
 
-    def needs_no_commit(self, prepared: Prepared, status: ClusterStatus) -> None:
+    def needs_no_commit(self, prepared: PreparedConfig, status: ClusterStatus) -> None:
         """Note that these files hold what they render to; they are not rendered again."""
         self._unchanged[prepared.target] = replace(prepared, ended=status, proposal=None)
 
-    def output_there(self, tip: Commit, prepared: Prepared) -> str:
+    def output_there(self, tip: Commit, prepared: PreparedConfig) -> str:
         """Return the digest of the files of older renders, as they are in a commit."""
         there = {path for path, _ in prepared.seen}
         manifests = self._manifests(tip, prepared.target, there)
@@ -186,3 +187,17 @@ def invalid(target: RenderTarget, error: ReconcilerError) -> ClusterStatus:
     """Return the status of an invalid config; other clusters are rendered all the same."""
     problems = error.problems if isinstance(error, ConfigError) else ()
     return ClusterStatus(target=target, state="invalid", detail=str(error), problems=problems)
+
+
+def _status_of_missing(
+    repository: Repository, commit: CommitId, target: RenderTarget
+) -> ClusterStatus:
+    """Return the status of a config that is not among the regular files of a commit, and why."""
+    detail = "the branch has no such file"
+    try:
+        repository.read(commit, target.config_path)
+    except InputError as error:
+        detail = str(error)
+    except NotFound:
+        pass
+    return ClusterStatus(target=target, state="missing", detail=detail)

@@ -11,7 +11,7 @@ from reconciler.ports.repository import CommitId, FileChange, Repository
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Made:
+class RenderCommit:
     """The commit of one config's render, before it is pushed."""
 
     source: RenderSource
@@ -22,7 +22,7 @@ class Made:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Published:
+class PublishedCommit:
     """What became of one config's commit."""
 
     commit: CommitId | None
@@ -56,7 +56,7 @@ class GitopsPublishing:
         self._base = base
         self._may_act = may_act
 
-    def publish(self, tip: CommitId, made: Sequence[Made]) -> dict[str, Published]:
+    def publish(self, tip: CommitId, made: Sequence[RenderCommit]) -> dict[str, PublishedCommit]:
         """Push every branch, whatever happens to the others.
 
         Args:
@@ -70,7 +70,7 @@ class GitopsPublishing:
             PortError: A branch was not pushed or its pull request not opened for another reason
                 than a missing right; the first such error.
         """
-        found: dict[str, Published] = {}
+        found: dict[str, PublishedCommit] = {}
         failures: list[PortError] = []
         for branch in dict.fromkeys(each.branch for each in made):
             of_branch = [each for each in made if each.branch == branch]
@@ -82,7 +82,7 @@ class GitopsPublishing:
             raise failures[0]
         return found
 
-    def _publish(self, tip: CommitId, made: Sequence[Made]) -> dict[str, Published]:
+    def _publish(self, tip: CommitId, made: Sequence[RenderCommit]) -> dict[str, PublishedCommit]:
         """Publish the commits of one branch."""
         try:
             if made[-1].branch == self._base:
@@ -93,15 +93,19 @@ class GitopsPublishing:
             if len(made) > 1:
                 return self._one_by_one(tip, made)
             return {made[0].source.target.config_path: _refused(error)}
-        return {each.source.target.config_path: Published(commit=each.commit) for each in made}
+        return {
+            each.source.target.config_path: PublishedCommit(commit=each.commit) for each in made
+        }
 
-    def _one_by_one(self, tip: CommitId, made: Sequence[Made]) -> dict[str, Published]:
+    def _one_by_one(
+        self, tip: CommitId, made: Sequence[RenderCommit]
+    ) -> dict[str, PublishedCommit]:
         """Push to the followed branch what the remote takes.
 
         A rule of the forge may protect one cluster's paths, and the refusal of a push does not say
         which commit it is about.
         """
-        found: dict[str, Published] = {}
+        found: dict[str, PublishedCommit] = {}
         for each in made:
             again = self._repository.commit(tip, each.changes, commit_message(each.source))
             assert again is not None, "no other commit changes these files"
@@ -112,19 +116,19 @@ class GitopsPublishing:
                 found[path] = _refused(error)
                 continue
             tip = again.id
-            found[path] = Published(commit=again.id)
+            found[path] = PublishedCommit(commit=again.id)
         return found
 
-    def _propose(self, made: Made) -> Published:
+    def _propose(self, made: RenderCommit) -> PublishedCommit:
         """Push a branch for review, and ask for its review where there is a forge."""
         commit = self._pushed(made)
         if self._forge is None:
-            return Published(commit=commit)
+            return PublishedCommit(commit=commit)
         title, _, _ = commit_message(made.source).partition("\n\n")
         body = request_body(made.source)
         self._assert_leads()
         request = self._forge.open_pull_request(made.branch, self._base, title, body)
-        return Published(commit=commit, pull_request=request.url)
+        return PublishedCommit(commit=commit, pull_request=request.url)
 
     def _push(self, commit: CommitId, branch: str | None = None) -> None:
         self._assert_leads()
@@ -135,7 +139,7 @@ class GitopsPublishing:
         if not self._may_act():
             raise Refused("gitops", "this replica is not the leader")
 
-    def _pushed(self, made: Made) -> CommitId:
+    def _pushed(self, made: RenderCommit) -> CommitId:
         """Return the commit that the remote has on the branch for review.
 
         A branch that exists with another base proposes this already, and people may be reviewing
@@ -160,5 +164,5 @@ class GitopsPublishing:
         return made.commit
 
 
-def _refused(error: Forbidden) -> Published:
-    return Published(commit=None, refused=str(error))
+def _refused(error: Forbidden) -> PublishedCommit:
+    return PublishedCommit(commit=None, refused=str(error))

@@ -9,15 +9,15 @@ from reconciler.model.frozen import FrozenMap
 from reconciler.planner.capacity import expander as expanders
 from reconciler.planner.capacity.balancing import evened_out
 from reconciler.planner.capacity.bounds.fair_prices import FairPrices, fair_prices
-from reconciler.planner.capacity.carrier import Carrier
-from reconciler.planner.capacity.one_by_one import Singles
-from reconciler.planner.capacity.problem.items import Dealt, deal
+from reconciler.planner.capacity.one_by_one import NodeByNodePurchase
+from reconciler.planner.capacity.placing import PackingPlacer
+from reconciler.planner.capacity.problem.items import DealtItems, deal
 from reconciler.planner.capacity.problem.offer_table import OfferTable, Want
 from reconciler.planner.capacity.problem.problem import Problem, no_packing, state_problem
 from reconciler.planner.capacity.problem.purchase import Purchase, PurchaseRequest, drop_empty
 from reconciler.planner.capacity.refused_by_spreads import counts_daemons, withdraw_refused
 from reconciler.planner.capacity.search import (
-    Found,
+    SearchResult,
     by_priority,
     cheapest,
     refilled,
@@ -48,7 +48,7 @@ def buy_in_bulk(
     dealt = _with_caps(deal(sim, wanted, table), most)
     problem = state_problem(table.offers, dealt.items, dealt.caps).as_compared()
     found, over_budget = _pack(problem, request)
-    purchase = Carrier(sim, table).carry(problem, found.packing)
+    purchase = PackingPlacer(sim, table).place(problem, found.packing)
     purchase.over_budget = over_budget
     short = bool((found.packing.served() < problem.counts).any())
     _withdraw_refused(sim, mark, table, purchase, short=short)
@@ -75,9 +75,9 @@ def buy_in_bulk(
     if found.worth is not None and (found.settled or whole):
         purchase.worth = _by_class(problem, found.worth)
     if rest:
-        Singles(sim, table, purchase, budget.less(purchase.nano_usd, len(purchase.rows))).serve(
-            rest
-        )
+        NodeByNodePurchase(
+            sim, table, purchase, budget.less(purchase.nano_usd, len(purchase.rows))
+        ).serve(rest)
         drop_empty(sim, mark, table, purchase)
         # Pods that were bought for one by one may have opened a zone that the remaining ones lack.
         short = short or bool(purchase.left)
@@ -113,7 +113,7 @@ def _withdraw_refused(
     return []
 
 
-def _with_caps(dealt: Dealt, most: Mapping[int, int]) -> Dealt:
+def _with_caps(dealt: DealtItems, most: Mapping[int, int]) -> DealtItems:
     """Return the dealt pods with other caps per node for some classes, by their numbers."""
     items = [
         replace(item, groups=(), slots=np.minimum(item.slots, most[item.pod_class.number]))
@@ -125,7 +125,7 @@ def _with_caps(dealt: Dealt, most: Mapping[int, int]) -> Dealt:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FromAll:
+class FitOnAllNodes:
     """Whether the given nodes hold all pods."""
 
     purchase: Purchase | None = None
@@ -136,24 +136,24 @@ class FromAll:
 
 def serve_from_all(
     sim: Simulation, wants: Sequence[Want], table: OfferTable, search_seconds: float
-) -> FromAll:
+) -> FitOnAllNodes:
     """Serve all `wants` from all nodes that the offers have.
 
     Rows and reservations stay in the simulation.
     """
     if not table.offers:
-        return FromAll()
+        return FitOnAllNodes()
     dealt = deal(sim, wants, table)
     problem = state_problem(table.offers, dealt.items, dealt.caps)
     if not problem.items or dealt.singly or problem.inflated or not problem.servable().all():
-        return FromAll()
+        return FitOnAllNodes()
     known = known_or_packed(problem, search_seconds)
     if known.packing is None:
         simplified = dealt.caps or _dealt_by_place(dealt, table)
-        return FromAll(refuted=known.refuted and not simplified)
-    purchase = Carrier(sim, table).carry(problem, known.packing)
+        return FitOnAllNodes(refuted=known.refuted and not simplified)
+    purchase = PackingPlacer(sim, table).place(problem, known.packing)
     served = sum(int(taken.amounts.sum()) for taken in purchase.taken)
-    return FromAll(purchase=purchase if served == sum(count for _, count in wants) else None)
+    return FitOnAllNodes(purchase=purchase if served == sum(count for _, count in wants) else None)
 
 
 def _by_class(problem: Problem, worth: FloatArray) -> dict[int, float]:
@@ -165,14 +165,14 @@ def _by_class(problem: Problem, worth: FloatArray) -> dict[int, float]:
     return least
 
 
-def _is_exact(dealt: Dealt, table: OfferTable) -> bool:
+def _is_exact(dealt: DealtItems, table: OfferTable) -> bool:
     """Return whether no placement rule was simplified, so that bounds apply to the real problem."""
     if dealt.caps or dealt.singly or any(i.pod_class.volumes.shared for i in dealt.items):
         return False
     return not _dealt_by_place(dealt, table)
 
 
-def _dealt_by_place(dealt: Dealt, table: OfferTable) -> bool:
+def _dealt_by_place(dealt: DealtItems, table: OfferTable) -> bool:
     """Return whether pods were dealt to only some of the offers that take them.
 
     Offers of which none may be bought do not count.
@@ -182,10 +182,10 @@ def _dealt_by_place(dealt: Dealt, table: OfferTable) -> bool:
     )
 
 
-def _pack(problem: Problem, request: PurchaseRequest) -> tuple[Found, bool]:
+def _pack(problem: Problem, request: PurchaseRequest) -> tuple[SearchResult, bool]:
     """Return the packing to buy, and whether the budget left some nodes out."""
     if not problem.items or not problem.offers:
-        return Found(packing=no_packing(problem)), False
+        return SearchResult(packing=no_packing(problem)), False
     fair, found = _choose(problem, request.expander, request.search_seconds)
     packing = found.packing
     missing = shortfall(problem, packing)
@@ -210,12 +210,12 @@ def _pack(problem: Problem, request: PurchaseRequest) -> tuple[Found, bool]:
 
 def _choose(
     problem: Problem, expander: Expander, search_seconds: float
-) -> tuple[FairPrices, Found]:
+) -> tuple[FairPrices, SearchResult]:
     """Return the fair prices of the items, and the packing that the expander chooses."""
     if expander == "cost":
         answer = known_or_searched(problem, search_seconds)
         return answer.fair, answer.found
     fair = fair_prices(problem)
     if expander == "priority":
-        return fair, Found(packing=expanders.by_fleet_priority(problem, search_seconds))
-    return fair, Found(packing=expanders.expand(problem, fair, expander))
+        return fair, SearchResult(packing=expanders.by_fleet_priority(problem, search_seconds))
+    return fair, SearchResult(packing=expanders.expand(problem, fair, expander))

@@ -19,10 +19,10 @@ from reconciler.planner.capacity.opened_room import buy_with_opened_room
 from reconciler.planner.capacity.problem.offer_table import OfferTable, Want
 from reconciler.planner.capacity.problem.problem import Offer
 from reconciler.planner.capacity.problem.purchase import (
-    Promised,
+    PlacedPods,
+    PromisedPods,
     Purchase,
     PurchaseRequest,
-    Taken,
     fewer,
     priced_row,
     restore,
@@ -76,7 +76,7 @@ def buy_holding_spreads(sim: Simulation, request: PurchaseRequest) -> Purchase:
     return purchase
 
 
-def takes_places_away(sim: Simulation, offer: Offer, promised: Sequence[Promised]) -> bool:
+def takes_places_away(sim: Simulation, offer: Offer, promised: Sequence[PromisedPods]) -> bool:
     """Return whether one more node of the offer makes spreads refuse pods their places.
 
     Args:
@@ -261,7 +261,7 @@ def _opened_by(sim: Simulation, came: Sequence[tuple[int, Offer]], rows: int) ->
 
 
 def _refused(
-    sim: Simulation, table: OfferTable, taken: Sequence[Taken], opened: _Opened
+    sim: Simulation, table: OfferTable, taken: Sequence[PlacedPods], opened: _Opened
 ) -> Iterator[_Refused]:
     """Yield the pods that a spread refuses because of opened domains where they may have no node.
 

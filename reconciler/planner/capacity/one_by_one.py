@@ -13,8 +13,8 @@ from reconciler.planner.capacity.problem.problem import (
 )
 from reconciler.planner.capacity.problem.purchase import (
     Budget,
+    PlacedPods,
     Purchase,
-    Taken,
     holding,
     priced_row,
 )
@@ -30,7 +30,7 @@ CHAIN_MAX = 16
 next plans follow the rest. One tenant's chain must not take the time of all."""
 
 
-class Singles:
+class NodeByNodePurchase:
     """Serves node by node what bulk packing left: rare rules, and what limits leave."""
 
     def __init__(
@@ -123,7 +123,7 @@ class Singles:
         """Record pods that found rows; return how many."""
         pairs = np.array(taken, dtype=np.int64).reshape(-1, 2)
         rows, amounts = pairs[:, 0], pairs[:, 1]
-        self._purchase.taken.append(Taken(pod_class=pod_class, rows=rows, amounts=amounts))
+        self._purchase.taken.append(PlacedPods(pod_class=pod_class, rows=rows, amounts=amounts))
         return int(amounts.sum())
 
     def _on_another(self, pod_class: PodClass, count: int, terms: Terms = DEMAND) -> int:

@@ -12,9 +12,9 @@ from reconciler.planner.capacity.buy import buy_preferring
 from reconciler.planner.capacity.one_by_one import CHAIN_MAX
 from reconciler.planner.capacity.problem.offer_table import Want
 from reconciler.planner.capacity.problem.purchase import (
+    PlacedPods,
     Purchase,
     PurchaseRequest,
-    Taken,
     by_class,
     restore,
     taken_by_row,
@@ -75,12 +75,12 @@ def _use_for_left(sim: Simulation, purchase: Purchase, rows: int) -> None:
     purchase.left = [(pod_class, count) for pod_class, count in purchase.left if count]
 
 
-def _moved(sim: Simulation, purchase: Purchase, rows: int) -> list[Taken]:
+def _moved(sim: Simulation, purchase: Purchase, rows: int) -> list[PlacedPods]:
     """Return the pods on new nodes that the first `rows` rows take in the same domains.
 
     The simulation is left with these pods moved.
     """
-    moved: list[Taken] = []
+    moved: list[PlacedPods] = []
     if not (rows and purchase.rows):
         return moved
     order = tightness(sim)
@@ -100,8 +100,8 @@ def _moved(sim: Simulation, purchase: Purchase, rows: int) -> list[Taken]:
 
 
 def _in_same_domains(
-    sim: Simulation, on_new: Taken, coordinates: IntArray, order: IntArray
-) -> Taken | None:
+    sim: Simulation, on_new: PlacedPods, coordinates: IntArray, order: IntArray
+) -> PlacedPods | None:
     """Return places on rows of `order` for pods that were on others in the same domains."""
     room = local_room(sim, on_new.pod_class)
     pairs: list[tuple[int, int]] = []
@@ -118,7 +118,7 @@ def _in_same_domains(
     return found
 
 
-def _without_moved(wants: Sequence[Want], moved: Sequence[Taken]) -> list[Want]:
+def _without_moved(wants: Sequence[Want], moved: Sequence[PlacedPods]) -> list[Want]:
     served = {each.pod_class.number: int(each.amounts.sum()) for each in moved}
     left = [(pod_class, count - served.get(pod_class.number, 0)) for pod_class, count in wants]
     return [(pod_class, count) for pod_class, count in left if count]
@@ -130,7 +130,7 @@ def _no_more(left: Sequence[Want], than: Sequence[Want]) -> bool:
     return all(count <= most.get(pod_class.number, 0) for pod_class, count in left)
 
 
-def _holds(sim: Simulation, moved: Taken) -> bool:
+def _holds(sim: Simulation, moved: PlacedPods) -> bool:
     """Return whether the moved pods' rules still hold: neighbours, and pods per domain."""
     links = sim.links(moved.pod_class)
     if not all(counter.at_rows()[moved.rows].all() for counter in links.affinity):

@@ -13,7 +13,7 @@ from itertools import groupby
 import numpy as np
 
 from reconciler.planner.capacity.problem.offer_table import OfferTable, Want
-from reconciler.planner.capacity.problem.purchase import Purchase, Taken, by_class, drop_empty
+from reconciler.planner.capacity.problem.purchase import PlacedPods, Purchase, by_class, drop_empty
 from reconciler.planner.fleets.new_nodes.new_node import NewNode
 from reconciler.planner.placement.arrays import BoolArray, IntArray
 from reconciler.planner.placement.classes import PodClass
@@ -115,7 +115,7 @@ def _refused(sim: Simulation, purchase: Purchase) -> list[Want]:
 
 
 def _bind_in_rounds(
-    sim: Simulation, parts: Sequence[Taken], waiting: list[IntArray], numbers: Sequence[int]
+    sim: Simulation, parts: Sequence[PlacedPods], waiting: list[IntArray], numbers: Sequence[int]
 ) -> None:
     """Place pending pods of these parts as far as spreads allow, in rounds."""
     for _ in range(_ROUNDS_MAX):
@@ -127,7 +127,7 @@ def _bind_in_rounds(
             waiting[at] = waiting[at] - amounts
 
 
-def _too_many(sim: Simulation, part: Taken) -> bool:
+def _too_many(sim: Simulation, part: PlacedPods) -> bool:
     """Return whether a domain of the pods exceeds the skew of one of their spreads."""
     for rule in shared_spreads(sim, part.pod_class):
         topology_spread.refresh_domains(rule, sim.kinds, sim.topologies, sim.version)
@@ -137,7 +137,7 @@ def _too_many(sim: Simulation, part: Taken) -> bool:
     return False
 
 
-def _open(part: Taken, rules: Iterable[SpreadRule]) -> BoolArray:
+def _open(part: PlacedPods, rules: Iterable[SpreadRule]) -> BoolArray:
     """Return (rows,) whether EC2 has yet to choose the row's domain by one of the rules."""
     found = np.zeros(len(part.rows), dtype=np.bool_)
     for rule in rules:
@@ -145,7 +145,7 @@ def _open(part: Taken, rules: Iterable[SpreadRule]) -> BoolArray:
     return found
 
 
-def _needed_first(purchase: Purchase, parts: Sequence[Taken]) -> list[Taken]:
+def _needed_first(purchase: Purchase, parts: Sequence[PlacedPods]) -> list[PlacedPods]:
     """Return the parts with those rows first that others need, then the cheapest per pod.
 
     What is removed comes from the last rows, so that nodes are saved.
@@ -163,7 +163,7 @@ def _needed_first(purchase: Purchase, parts: Sequence[Taken]) -> list[Taken]:
     return found
 
 
-def _bound(sim: Simulation, part: Taken, waiting: IntArray) -> IntArray:
+def _bound(sim: Simulation, part: PlacedPods, waiting: IntArray) -> IntArray:
     """Place the pending pods of the part on their rows as far as spreads allow.
 
     Returns:
@@ -185,7 +185,7 @@ def _bound(sim: Simulation, part: Taken, waiting: IntArray) -> IntArray:
     return bound
 
 
-def _reduced(part: Taken, amounts: IntArray) -> Taken:
+def _reduced(part: PlacedPods, amounts: IntArray) -> PlacedPods:
     """Return the part with fewer pods, on the rows that still have some."""
     kept = part.amounts - amounts
     return replace(part, rows=part.rows[kept > 0], amounts=kept[kept > 0])

@@ -7,7 +7,7 @@ import numpy as np
 
 from reconciler.planner.capacity.bounds.assignment import AssignmentBound, assignment_bound
 from reconciler.planner.capacity.bounds.fair_prices import FairPrices, lower_bound
-from reconciler.planner.capacity.node_sets.search import Cheapest, cheapest_set, suits
+from reconciler.planner.capacity.node_sets.search import CheapestSet, cheapest_set, suits
 from reconciler.planner.capacity.packings.even_filling import levelled
 from reconciler.planner.capacity.packings.exact import exact
 from reconciler.planner.capacity.packings.first_fit import best_offers, first_fit, item_order
@@ -125,7 +125,7 @@ def shortfall(problem: Problem, packing: Packing) -> tuple[int, ...]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
+class SearchResult:
     """The packing to buy, and what a pod of each item turned out to be worth."""
 
     packing: Packing
@@ -141,21 +141,21 @@ class Found:
     """A proven lower bound on the cost of this problem; None if there is none."""
 
 
-def search(problem: Problem, fair: FairPrices, budget_seconds: float) -> Found:
+def search(problem: Problem, fair: FairPrices, budget_seconds: float) -> SearchResult:
     """Return the cheapest packing for few pods, else a fast one, improved if that is worth it."""
     best = exact(problem)
     if best is not None:
-        return Found(packing=best, optimal=True)
+        return SearchResult(packing=best, optimal=True)
     even = _evenly_filled(problem, fair)
     if even is not None:
-        return Found(packing=even, optimal=True)
+        return SearchResult(packing=even, optimal=True)
     if problem.slots.size > _LARGE:
-        return Found(packing=_in_bulk(problem, fair, budget_seconds))
+        return SearchResult(packing=_in_bulk(problem, fair, budget_seconds))
     kept = undominated(problem)
     fewer = problem.only(kept)
     if not small_enough(fewer):
         best = _in_bulk(fewer, fair, budget_seconds)
-        return Found(packing=on_all_offers(best, kept))
+        return SearchResult(packing=on_all_offers(best, kept))
     seeds = list(candidates(fewer, fair))
     best = _packed(fewer, fair, seeds)
     found = _best_of_searches(fewer, fair, seeds, best, budget_seconds)
@@ -176,18 +176,18 @@ def _in_bulk(problem: Problem, fair: FairPrices, budget_seconds: float) -> Packi
 
 def _best_of_searches(
     problem: Problem, fair: FairPrices, seeds: list[Packing], best: Packing, budget_seconds: float
-) -> Found:
+) -> SearchResult:
     """Return the best of all searches: over sets of nodes if pods are few, and over patterns."""
     if best.cost(problem) <= lower_bound(problem, fair):
-        return Found(packing=best)
+        return SearchResult(packing=best)
     proven = _cheapest_set(problem, best, seeds, budget_seconds)
     if proven is not None:
         best = proven.packing
         if best.cost(problem) <= proven.nano_usd_least:
-            return Found(packing=best, optimal=True)
+            return SearchResult(packing=best, optimal=True)
         budget_seconds *= AFTER_SETS
     improved = improve(problem, seeds, budget_seconds)
-    return Found(
+    return SearchResult(
         packing=cheapest(problem, [best, improved.packing]),
         worth=improved.worth,
         settled=improved.settled,
@@ -198,7 +198,7 @@ def _best_of_searches(
 
 def _cheapest_set(
     problem: Problem, best: Packing, seeds: list[Packing], budget_seconds: float
-) -> Cheapest | None:
+) -> CheapestSet | None:
     """Return the cheapest set of nodes for few pods; None for many, or if limits leave some."""
     if not suits(problem) or any(shortfall(problem, best)):
         return None

@@ -12,10 +12,10 @@ import numpy as np
 
 from reconciler.model.interning import InternTable
 from reconciler.planner.capacity.bounds.fair_prices import FairPrices, fair_prices
-from reconciler.planner.capacity.node_sets.search import OnSet, on_set
+from reconciler.planner.capacity.node_sets.search import FitOnSet, on_set
 from reconciler.planner.capacity.problem.effort import Effort
 from reconciler.planner.capacity.problem.problem import Packing, Problem
-from reconciler.planner.capacity.search import Found, search
+from reconciler.planner.capacity.search import SearchResult, search
 from reconciler.planner.placement.arrays import IntArray
 
 ENTRIES_MAX = 256
@@ -28,18 +28,18 @@ _DIGEST_BYTES = 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Searched:
+class CachedSearch:
     """What a search found, and the fair prices that it began with; arrays are read-only."""
 
     fair: FairPrices
-    found: Found
+    found: SearchResult
 
 
-_ANSWERS: InternTable[bytes, Searched] = InternTable(ENTRIES_MAX)
-_ON_SETS: InternTable[bytes, OnSet] = InternTable(ENTRIES_MAX)
+_ANSWERS: InternTable[bytes, CachedSearch] = InternTable(ENTRIES_MAX)
+_ON_SETS: InternTable[bytes, FitOnSet] = InternTable(ENTRIES_MAX)
 
 
-def known_or_searched(problem: Problem, budget_seconds: float) -> Searched:
+def known_or_searched(problem: Problem, budget_seconds: float) -> CachedSearch:
     """Return the answer of `search`, computed now or for an equal problem of an earlier plan."""
     if problem.slots.size > CELLS_MAX:
         return _searched(problem, budget_seconds)
@@ -51,7 +51,7 @@ def known_or_searched(problem: Problem, budget_seconds: float) -> Searched:
     return _ANSWERS.put(digest, made, weight=_weight(problem, made.found.packing))
 
 
-def known_or_packed(problem: Problem, budget_seconds: float) -> OnSet:
+def known_or_packed(problem: Problem, budget_seconds: float) -> FitOnSet:
     """Return the answer of `on_set` for all nodes of a problem, computed now or earlier."""
     if problem.slots.size > CELLS_MAX:
         return on_set(problem, problem.limits, Effort(budget_seconds))
@@ -77,9 +77,9 @@ def _weight(problem: Problem, packing: Packing | None) -> int:
     return 1 + numbers // NUMBERS_PER_ENTRY
 
 
-def _searched(problem: Problem, budget_seconds: float) -> Searched:
+def _searched(problem: Problem, budget_seconds: float) -> CachedSearch:
     fair = fair_prices(problem)
-    answer = Searched(fair=fair, found=search(problem, fair, budget_seconds))
+    answer = CachedSearch(fair=fair, found=search(problem, fair, budget_seconds))
     found = answer.found
     _seal(found.packing)
     arrays = [fair.weights, fair.items, fair.places]

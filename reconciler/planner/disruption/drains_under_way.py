@@ -12,7 +12,7 @@ from reconciler.model.actions import (
     ends_drain,
 )
 from reconciler.model.cluster import Node, Pod
-from reconciler.model.counted import counts
+from reconciler.model.counted_pods import counts
 from reconciler.model.ids import FleetKey, NodeName
 from reconciler.model.text import counted_noun, duration, rfc3339
 from reconciler.planner.builder import PlanBuilder

@@ -10,7 +10,7 @@ from typing import Final, Literal
 import numpy as np
 
 from reconciler.model.cluster import Node, Pod
-from reconciler.model.counted import counts
+from reconciler.model.counted_pods import counts
 from reconciler.model.ids import NodeName
 from reconciler.model.plan import NodesByKind
 from reconciler.planner.builder import PlanBuilder

@@ -23,6 +23,7 @@ from reconciler.planner.disruption.drains.overdue import evictions_and_deletions
 from reconciler.planner.disruption.drains.rounds import DrainProgress
 from reconciler.planner.disruption.drains.timers import start_timer, stop_timer
 from reconciler.planner.disruption.empty_nodes import find_eligible
+from reconciler.planner.disruption.examined_nodes import examined
 from reconciler.planner.disruption.replacement.consolidator import NewNodes
 from reconciler.planner.disruption.replacement.departures import Departures
 from reconciler.planner.disruption.replacement.successor import (
@@ -33,7 +34,6 @@ from reconciler.planner.disruption.replacement.successor import (
 )
 from reconciler.planner.disruption.simulator.drain_simulator import DrainSimulator
 from reconciler.planner.disruption.simulator.relocation import Relocation, placements_of
-from reconciler.planner.disruption.turns import examined
 from reconciler.planner.disruption.unneeded import UnneededNodes
 from reconciler.planner.disruption.waiting_removals import (
     selects_only_what_goes,

@@ -27,8 +27,8 @@ from reconciler.planner.fleets.health import (
 from reconciler.planner.fleets.instances.in_service import count_joined, names_set_aside
 from reconciler.planner.fleets.instances.orphans import Orphans, find_orphans
 from reconciler.planner.fleets.instances.stuck import (
-    Hidden,
     StuckInstance,
+    UnlistedNode,
     find_at_work,
     find_unjoined,
     names_taken_over,
@@ -162,7 +162,7 @@ class Inventory:
     """Whether cluster and fleets belong together."""
     stuck: tuple[StuckInstance, ...] = ()
     """Our instances that never became nodes."""
-    hidden: Hidden | None = None
+    hidden: UnlistedNode | None = None
     """Such instances, and orphans, that are kept by a pod running on a node that is not listed."""
     doubtful: bool = False
     """Whether the observation is more likely wrong than true: then `stuck` has no consequences."""

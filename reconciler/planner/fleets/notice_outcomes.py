@@ -10,7 +10,7 @@ from functools import cached_property
 
 from reconciler.model.binding import Binding
 from reconciler.model.cluster import Node
-from reconciler.model.counted import counts
+from reconciler.model.counted_pods import counts
 from reconciler.model.fleet import Instance
 from reconciler.model.ids import InstanceId, NodeName
 from reconciler.model.interruption_annotation import (

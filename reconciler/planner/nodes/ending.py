@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from reconciler.model.counted import counts
+from reconciler.model.counted_pods import counts
 from reconciler.model.fleet import Instance
 from reconciler.model.ids import NodeName
 from reconciler.model.snapshot import Snapshot

@@ -5,7 +5,13 @@ from reconciler.records.aws.answers import split_answers
 from reconciler.records.aws.descriptions import read_descriptions
 from reconciler.records.aws.fields import FLEET_ID_TAG, is_of_cluster
 from reconciler.records.aws.group_descriptions import read_group_descriptions
-from reconciler.records.aws.groups import REFRESH_UNKNOWN, REFRESHING, is_ours, with_memberships
+from reconciler.records.aws.groups import (
+    REFRESH_UNKNOWN,
+    REFRESHING,
+    is_ours,
+    pool_keeps_running,
+    with_memberships,
+)
 from reconciler.records.aws.instances import decode_instances
 from reconciler.records.aws.launch_templates import TEMPLATES_NOT_TOLD, TOLD_AT
 from reconciler.records.aws.prices import decode_spot_prices
@@ -26,6 +32,7 @@ __all__ = [
     "into_service",
     "is_of_cluster",
     "is_ours",
+    "pool_keeps_running",
     "read_descriptions",
     "read_group_descriptions",
     "served_since",

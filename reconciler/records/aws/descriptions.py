@@ -165,7 +165,7 @@ def read_descriptions(
         cluster: The name that tags carry.
         ignored: Collects what cannot be read.
     """
-    templates, zones = read_surroundings(answers, ignored)
+    templates, zones = read_templates_and_zones(answers, ignored)
     ours = {
         wire.fleet_id: wire
         for answer in answers
@@ -179,7 +179,7 @@ def read_descriptions(
     return tuple(_fleet(each, templates, zones) for each in sorted(ours.values(), key=_age))
 
 
-def read_surroundings(
+def read_templates_and_zones(
     answers: Sequence[Mapping[str, Any]], ignored: list[Ignored]
 ) -> tuple["Templates", dict[str, str]]:
     """Return the launch templates of the answers, and the zone of each subnet."""

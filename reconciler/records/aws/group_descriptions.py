@@ -13,7 +13,7 @@ from reconciler.model.fleet_description import (
 )
 from reconciler.model.ids import FleetId
 from reconciler.model.snapshot import Ignored
-from reconciler.records.aws.descriptions import Templates, read_surroundings
+from reconciler.records.aws.descriptions import Templates, read_templates_and_zones
 from reconciler.records.aws.fields import Count, TagWire, Wire, read_entries, tags_of
 from reconciler.records.aws.group_market import ALL_ON_DEMAND, DistributionWire
 from reconciler.records.aws.launch_templates import TemplateSpecificationWire
@@ -84,7 +84,7 @@ def read_group_descriptions(
         names: The groups.
         ignored: Collects what cannot be read.
     """
-    templates, zones = read_surroundings(answers, [])
+    templates, zones = read_templates_and_zones(answers, [])
     found = {wire.auto_scaling_group_name: wire for wire in _groups(answers, ignored)}
     return tuple(_described(found[n], templates, zones) for n in sorted(names) if n in found)
 

@@ -80,6 +80,14 @@ class MemberWire(GroupInstanceWire):
     auto_scaling_group_name: str = ""
 
 
+def pool_keeps_running(warm_pool: Mapping[str, Any] | None) -> bool:
+    """Return whether a WarmPoolConfiguration is of a pool whose instances run.
+
+    EC2 launched these for the pool. It sets a new launch time for one that was stopped there.
+    """
+    return (warm_pool or {}).get("PoolState") == "Running"
+
+
 class _SuspendedWire(Wire):
     process_name: str
 
@@ -122,8 +130,8 @@ class GroupWire(Wire):
 
     @property
     def keeps_pool_running(self) -> bool:
-        """Return whether it has a warm pool of instances that run: EC2 launched them for that."""
-        return (self.warm_pool_configuration or {}).get("PoolState") == "Running"
+        """Return whether it has a warm pool of instances that run."""
+        return pool_keeps_running(self.warm_pool_configuration)
 
     @property
     def suspended(self) -> frozenset[str]:

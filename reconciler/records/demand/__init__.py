@@ -1,7 +1,7 @@
 """Demand as JSON lines, and CSV traces: `read_demand(stream, name)`, `encode_line(line)`."""
 
 from reconciler.records.demand.anonymous import Anonymiser
-from reconciler.records.demand.changes import Seen, changes, seen_in
+from reconciler.records.demand.changes import ObservedDemand, changes, seen_in
 from reconciler.records.demand.encoding import encode_line
 from reconciler.records.demand.lines import LineDecoder
 from reconciler.records.demand.reading import (
@@ -21,7 +21,7 @@ __all__ = [
     "Anonymiser",
     "Limits",
     "LineDecoder",
-    "Seen",
+    "ObservedDemand",
     "TraceOptions",
     "changes",
     "encode_line",

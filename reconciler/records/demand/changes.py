@@ -31,7 +31,7 @@ _LONG_AGO = datetime.min.replace(tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Seen:
+class ObservedDemand:
     """What one look at the cluster found."""
 
     day: date | None = None
@@ -59,11 +59,11 @@ def seen_in(
     cloud: CloudState | None,
     at: datetime,
     fleets: Mapping[str, tuple[int, int]],
-    before: Seen,
-) -> Seen:
+    before: ObservedDemand,
+) -> ObservedDemand:
     """Return what this state of cluster and cloud shows, after an earlier look."""
     budgets = {f"{b.namespace}/{b.name}": b for b in cluster.budgets if not b.unreadable}
-    return Seen(
+    return ObservedDemand(
         day=at.date(),
         pods={pod.key.uid: pod for pod in cluster.pods if _asks_for_room(pod, before)},
         finished={pod.key.uid: pod for pod in cluster.pods if _has_ended(pod)},
@@ -78,7 +78,7 @@ def seen_in(
     )
 
 
-def _asked_at(pods: Iterable[Pod], at: datetime, before: Seen) -> Mapping[str, datetime]:
+def _asked_at(pods: Iterable[Pod], at: datetime, before: ObservedDemand) -> Mapping[str, datetime]:
     """Return since when pods ask for room that a look before this one saw held."""
     found: dict[str, datetime] = {}
     if not (before.asked_at or before.held):
@@ -106,7 +106,9 @@ def _nodes(cluster: ClusterState, cloud: CloudState | None) -> Mapping[tuple[str
     }
 
 
-def changes(before: Seen, now: Seen, at: datetime, keep: timedelta) -> Iterator[DemandLine]:
+def changes(
+    before: ObservedDemand, now: ObservedDemand, at: datetime, keep: timedelta
+) -> Iterator[DemandLine]:
     """Yield what was created, changed and ended between two observations.
 
     The first one of a day yields everything that exists, after a line which says that nothing
@@ -132,7 +134,7 @@ def changes(before: Seen, now: Seen, at: datetime, keep: timedelta) -> Iterator[
             asked_at = now.asked_at.get(uid) or pod.created_at or at
             yield _pod_demand(min(max(asked_at, oldest), at), pod)
     yield from _ended(before, now, at, oldest)
-    known = Seen() if fresh else before
+    known = ObservedDemand() if fresh else before
     yield from _changed_daemon_sets(known, now, at)
     yield from _changed_budgets(known, now, at)
     for (fleet, instance_type), allocatable in sorted(now.nodes.items()):
@@ -143,7 +145,9 @@ def changes(before: Seen, now: Seen, at: datetime, keep: timedelta) -> Iterator[
             yield FleetFact(at=at, fleet=name, target=target, joined=joined)
 
 
-def _finished(before: Seen, now: Seen, at: datetime, oldest: datetime) -> Iterator[DemandLine]:
+def _finished(
+    before: ObservedDemand, now: ObservedDemand, at: datetime, oldest: datetime
+) -> Iterator[DemandLine]:
     """Yield the pods that were created and ended since the last look, each with its end."""
     told = before.pods.keys() | before.finished.keys()
     for uid, pod in now.finished.items():
@@ -154,7 +158,9 @@ def _finished(before: Seen, now: Seen, at: datetime, oldest: datetime) -> Iterat
                 yield end
 
 
-def _ended(before: Seen, now: Seen, at: datetime, oldest: datetime) -> Iterator[DemandLine]:
+def _ended(
+    before: ObservedDemand, now: ObservedDemand, at: datetime, oldest: datetime
+) -> Iterator[DemandLine]:
     for uid in sorted(before.pods.keys() - now.pods.keys()):
         yield _pod_end(at, uid, now.finished.get(uid), oldest)
     for uid in sorted(before.finished.keys() - now.finished.keys()):
@@ -163,7 +169,9 @@ def _ended(before: Seen, now: Seen, at: datetime, oldest: datetime) -> Iterator[
             yield replace(end, kept_seconds=bounded_seconds((at - end.at).total_seconds()))
 
 
-def _changed_daemon_sets(known: Seen, now: Seen, at: datetime) -> Iterator[DemandLine]:
+def _changed_daemon_sets(
+    known: ObservedDemand, now: ObservedDemand, at: datetime
+) -> Iterator[DemandLine]:
     for name, each in now.daemon_sets.items():
         if known.daemon_sets.get(name) != each:
             owner = Owner(kind="DaemonSet", name=each.name, uid="")
@@ -176,7 +184,9 @@ def _changed_daemon_sets(known: Seen, now: Seen, at: datetime) -> Iterator[Deman
         yield ControllerDemand(at=at, controller=owner, namespace=gone.namespace, deleted=True)
 
 
-def _changed_budgets(known: Seen, now: Seen, at: datetime) -> Iterator[DemandLine]:
+def _changed_budgets(
+    known: ObservedDemand, now: ObservedDemand, at: datetime
+) -> Iterator[DemandLine]:
     for name, each in now.budgets.items():
         earlier = known.budgets.get(name)
         if earlier is None or _rule_of(earlier) != _rule_of(each):
@@ -188,7 +198,7 @@ def _changed_budgets(known: Seen, now: Seen, at: datetime) -> Iterator[DemandLin
         )
 
 
-def _asks_for_room(pod: Pod, before: Seen) -> bool:
+def _asks_for_room(pod: Pod, before: ObservedDemand) -> bool:
     """Return whether the pod needs room: not a DaemonSet's, static, Fargate's or held one."""
     left_out = _needs_no_room(pod) or pod.finished or pod.unreadable or _is_held(pod, before)
     return bool(pod.key.uid) and not left_out
@@ -198,7 +208,7 @@ def _needs_no_room(pod: Pod) -> bool:
     return pod.daemon or pod.mirror or pod.spec.scheduler_name == FARGATE_SCHEDULER
 
 
-def _is_held(pod: Pod, before: Seen) -> bool:
+def _is_held(pod: Pod, before: ObservedDemand) -> bool:
     """Return whether the pod needs no room yet: it is gated, or its scheduler has not refused it.
 
     A pod that was recorded before counts until it ends, although its scheduler may try it again.

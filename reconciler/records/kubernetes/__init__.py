@@ -8,12 +8,12 @@ from reconciler.records.kubernetes.objects import (
     Identity,
     ObjectDecoder,
 )
-from reconciler.records.kubernetes.proof import encode_proof
 from reconciler.records.kubernetes.saved_state import (
     LEASE_NAME,
     LEASE_NAMESPACE,
     SavedState,
     encode_fleet_state,
+    encode_proof,
 )
 from reconciler.records.kubernetes.state import (
     assemble,

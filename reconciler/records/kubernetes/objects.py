@@ -20,10 +20,10 @@ from reconciler.model.frozen import FrozenMap
 from reconciler.model.ids import NodeName, PodKey, instance_id_of
 from reconciler.model.snapshot import Ignored
 from reconciler.model.volumes import CsiNode, PersistentVolume, PersistentVolumeClaim, StorageClass
+from reconciler.records.kubernetes.disruption_budgets import decode_budget
 from reconciler.records.kubernetes.fields import labels_of, printable
 from reconciler.records.kubernetes.nodes import decode_csi_node, decode_node
 from reconciler.records.kubernetes.pods import PHASES, PodDecoder
-from reconciler.records.kubernetes.policy import decode_budget
 from reconciler.records.kubernetes.saved_state import LEASE_NAME, SavedState, decode_lease
 from reconciler.records.kubernetes.storage import (
     decode_claim,

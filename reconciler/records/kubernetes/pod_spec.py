@@ -31,11 +31,6 @@ from reconciler.records.kubernetes.fields import (
     node_selector_of,
     node_selector_term_of,
 )
-from reconciler.records.kubernetes.left_out import (
-    EVERY_POD,
-    EVERY_POD_OF_ITS_NAMESPACE,
-    without_rules,
-)
 from reconciler.records.kubernetes.limits import (
     BASIC,
     CONTAINERS_MAX,
@@ -54,6 +49,11 @@ from reconciler.records.kubernetes.limits import (
     node_term_size,
     size_beyond,
     total,
+)
+from reconciler.records.kubernetes.omitted_rules import (
+    EVERY_POD,
+    EVERY_POD_OF_ITS_NAMESPACE,
+    without_rules,
 )
 from reconciler.records.kubernetes.requests import (
     ContainerWire,

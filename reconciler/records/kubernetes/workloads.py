@@ -5,7 +5,7 @@ from msgspec.json import Decoder
 
 from reconciler.model.cluster import DaemonSet, Namespace
 from reconciler.records.kubernetes.fields import NULL, MetadataWire, Wire, labels_of, required_name
-from reconciler.records.kubernetes.left_out import without_stand_in
+from reconciler.records.kubernetes.omitted_rules import without_stand_in
 from reconciler.records.kubernetes.pods import PodDecoder
 
 

@@ -12,7 +12,7 @@ from reconciler.sandbox.aws.moto_server.surface import MotoInstance, MotoRegion,
 from reconciler.sandbox.aws.scaling_region import ScalingRegion
 from reconciler.sandbox.aws.state.fleet import Fleet
 from reconciler.sandbox.aws.state.launcher import EndReason, InstanceState, Launcher, Transition
-from reconciler.sandbox.aws.state.past import Past, View
+from reconciler.sandbox.aws.state.past_states import PastStates, RegionState
 from reconciler.sandbox.aws.values import (
     Delays,
     FleetChange,
@@ -40,7 +40,7 @@ class Ec2Region:
         self._by_token: dict[str, str] = {}
         self._owner_ids: dict[str, str] = {}
         self._transitions: list[Transition] = []
-        self._past = Past()
+        self._past = PastStates()
         self.groups = ScalingRegion(self, moto, delays)
         self.hidden: frozenset[str] = frozenset()
         """Instances that a stale answer does not have yet."""
@@ -120,7 +120,7 @@ class Ec2Region:
             return
         fleets = {key: fleet.as_it_is() for key, fleet in self.fleets.items()}
         states = {key: InstanceState(each.state) for key, each in self._instances.items()}
-        self._past.keep(View(at=now, fleets=fleets, states=states), keep_seconds)
+        self._past.keep(RegionState(at=now, fleets=fleets, states=states), keep_seconds)
 
     @contextmanager
     def as_of(self, moment: datetime) -> Iterator[None]:
@@ -167,7 +167,7 @@ class Ec2Region:
         return min((moment for moment in moments if moment is not None), default=None)
 
     def _advance_fleet(self, fleet: Fleet, now: datetime) -> None:
-        fleet.advance(now, _FleetHands(self, now))
+        fleet.advance(now, _Ec2OfFleet(self, now))
 
     def _note(self, transitions: Sequence[Transition], now: datetime) -> None:
         """Pass the transitions of instances on to the fleets and groups they belong to."""
@@ -237,7 +237,7 @@ class Ec2Region:
         return instance
 
 
-class _FleetHands:
+class _Ec2OfFleet:
     """What a fleet does in EC2, at one moment; implements `state.fleet.Ec2`."""
 
     def __init__(self, region: Ec2Region, now: datetime) -> None:

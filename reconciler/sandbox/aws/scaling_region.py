@@ -89,7 +89,7 @@ class ScalingRegion:
         for name in names:
             group = self.group(name)
             self._take_over(group)
-            group.advance(self.shape(name), now, self._hands(name, now))
+            group.advance(self.shape(name), now, self._ec2_of(name, now))
             self.moto.show(name, group.members.values())
 
     def _take_over(self, group: ScalingGroup) -> None:
@@ -111,7 +111,7 @@ class ScalingRegion:
             return
         if transition.state == InstanceState.RUNNING:
             shape = self.shape(name)
-            group.running(shape, transition.instance_id, now, self._hands(name, now))
+            group.running(shape, transition.instance_id, now, self._ec2_of(name, now))
         elif transition.state == InstanceState.TERMINATED or self._was_ended(group, transition):
             group.gone(transition.instance_id, now)
         self.moto.show(name, group.members.values())
@@ -140,25 +140,25 @@ class ScalingRegion:
                     "instance without replacement will violate group's min size constraint.",
                 )
             self.moto.set_desired(group.name, shape.desired - 1)
-        activity = group.end(shape, instance_id, now, self._hands(group.name, now))
+        activity = group.end(shape, instance_id, now, self._ec2_of(group.name, now))
         self.moto.show(group.name, group.members.values())
         return group.name, activity
 
     def complete(self, name: str, member: GroupMember, now: datetime) -> None:
         """Take a CompleteLifecycleAction for a member that waits."""
-        self.group(name).complete(member, now, self._hands(name, now))
+        self.group(name).complete(member, now, self._ec2_of(name, now))
 
     def next_due(self, now: datetime) -> datetime | None:
         """Return the first moment after `now` at which `advance` has something to do."""
         moments = [group.next_due(now) for group in self._groups.values()]
         return min((each for each in moments if each is not None), default=None)
 
-    def _hands(self, name: str, now: datetime) -> "_GroupHands":
-        return _GroupHands(self._ec2, self._moto, self.moto, name, now)
+    def _ec2_of(self, name: str, now: datetime) -> "_Ec2OfGroup":
+        return _Ec2OfGroup(self._ec2, self._moto, self.moto, name, now)
 
 
-class _GroupHands:
-    """What a group does in EC2, at one moment; implements `state.scaling_group.Hands`."""
+class _Ec2OfGroup:
+    """What a group does in EC2, at one moment; implements `state.scaling_group.Ec2`."""
 
     def __init__(
         self, ec2: Ec2, moto: MotoRegion, groups: MotoGroups, name: str, now: datetime

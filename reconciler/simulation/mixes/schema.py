@@ -11,7 +11,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, ValidationError
 from reconciler.config import problems, scalars, yaml_loader
 from reconciler.config.base import Section
 from reconciler.config.faults import RANGE, in_file_order, out_of_range, wrong_type
-from reconciler.config.tree import Mapping, Plain, dotted, place_of, to_data
+from reconciler.config.tree import Mapping, UnquotedText, dotted, place_of, to_data
 from reconciler.config.types import (
     Integer,
     PositiveCount,
@@ -46,7 +46,8 @@ def _span(parse: Callable[[object], float]) -> BeforeValidator:
     def read(value: object) -> Span:
         low, mark, high = scalars.any_text(value).partition(RANGE_MARK)
         found = Span(
-            low=parse(Plain(low.strip())), high=parse(Plain((high if mark else low).strip()))
+            low=parse(UnquotedText(low.strip())),
+            high=parse(UnquotedText((high if mark else low).strip())),
         )
         if found.high < found.low:
             raise out_of_range("a range goes from the smaller to the larger amount")

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.gitops.applying.apply import Finished
+from reconciler.gitops.applying.apply import FinishedRemovals
 from reconciler.gitops.pipeline import Pipeline, PipelineSettings
 from reconciler.gitops.rendering.render import TFVARS
 from reconciler.gitops.terraform_plan.config_facts import ConfigFacts
@@ -286,12 +286,12 @@ def test_finish_removes_what_is_drained_and_leaves_what_nobody_approved(tmp_path
     account.nodes = 2
     pipeline, terraform = removing(tmp_path, account)
     nodes = "primary-small still has 2 nodes (i-0, i-1) and target capacity 4"
-    assert pipeline.finish() == Finished(waiting=(nodes,), others=1)
+    assert pipeline.finish() == FinishedRemovals(waiting=(nodes,), others=1)
     account.nodes = 0  # the target is still to go down
     assert pipeline.finish().removed == ()
     assert terraform.done == []
     account.target = 0
-    assert pipeline.finish() == Finished(removed=("primary-small",), others=1)
+    assert pipeline.finish() == FinishedRemovals(removed=("primary-small",), others=1)
     assert terraform.done == [GONE]
 
 
@@ -314,7 +314,7 @@ def test_after_the_last_removal_no_plan_has_anything_to_do(tmp_path: Path) -> No
     pipeline.finish()
     assert terraform.done == [GONE, []]
     assert not terraform.stale_outputs
-    assert pipeline.finish() == Finished()
+    assert pipeline.finish() == FinishedRemovals()
     assert terraform.done == [GONE, []]
 
 
@@ -323,7 +323,7 @@ def test_finish_writes_the_outputs_that_a_killed_one_left(tmp_path: Path) -> Non
     pipeline, terraform = removing(tmp_path, Account())
     terraform.with_image = False
     terraform.removed = terraform.stale_outputs = True
-    assert pipeline.finish() == Finished()
+    assert pipeline.finish() == FinishedRemovals()
     assert terraform.done == [[]]
 
 

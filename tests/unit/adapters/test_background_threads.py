@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 import pytest
 from structlog.testing import capture_logs
 
-from reconciler.adapters.aws.background import InBackground
+from reconciler.adapters.aws.background_reads import BackgroundReads
 from reconciler.adapters.recording.queued import QueuedLog
 from reconciler.model.errors import PortError, Unavailable
 from reconciler.model.ids import Region
@@ -31,7 +31,7 @@ def fails(error: Exception) -> Callable[[], object]:
 )
 def test_bug_of_a_read_in_the_background_is_logged(error: Exception, logged: int) -> None:
     """It went to stderr, as lines that no log reader knows; an outage is the next cycle's."""
-    background, done = InBackground("ec2"), threading.Event()
+    background, done = BackgroundReads("ec2"), threading.Event()
     with capture_logs() as logs:
         background.begin(HOME, fails(error))
         background.close()

@@ -3,7 +3,7 @@
 import pytest
 
 from reconciler.adapters.terraform.failures import failure
-from reconciler.adapters.terraform.program import Finished
+from reconciler.adapters.terraform.program import CommandResult
 
 REGION = """
 Error: invalid AWS Region: us-wset-2
@@ -42,6 +42,6 @@ Error: Invalid value
 )
 def test_hint_is_about_the_cause(text: str, hint: str) -> None:
     """A mistyped region is no missing provider, though the message names the registry."""
-    error = failure("plan", Finished(status=1, out="", error=text), text)
+    error = failure("plan", CommandResult(status=1, out="", error=text), text)
     assert hint in error.hint
     assert bool(error.hint) == bool(hint)

@@ -8,7 +8,7 @@ import pytest
 from pydantic import BaseModel
 
 from reconciler.config.json_schema import descriptions, json_schema, sections
-from reconciler.config.tree import NULL_TEXTS, Plain, to_data
+from reconciler.config.tree import NULL_TEXTS, UnquotedText, to_data
 from reconciler.config.yaml_loader import compose
 from tests.unit.config import test_kluster_fleet_manager as kfm
 from tests.unit.config.documents import COMPLETE, found
@@ -22,9 +22,9 @@ def as_editors_read(value: object) -> Any:
         return {key: as_editors_read(item) for key, item in value.items()}
     if isinstance(value, list):
         return [as_editors_read(item) for item in value]
-    if isinstance(value, Plain) and value in _WORDS:
+    if isinstance(value, UnquotedText) and value in _WORDS:
         return _WORDS[value]
-    if isinstance(value, Plain):
+    if isinstance(value, UnquotedText):
         with suppress(ValueError):
             return int(value)
         with suppress(ValueError):

@@ -7,7 +7,7 @@ import pytest
 from pydantic_core import PydanticCustomError
 
 from reconciler.config import scalars
-from reconciler.config.tree import Plain
+from reconciler.config.tree import UnquotedText
 
 
 @pytest.mark.parametrize(
@@ -23,14 +23,18 @@ from reconciler.config.tree import Plain
 )
 def test_time_means_the_same_with_and_without_quotes(text: str, expected: time) -> None:
     """YAML 1.1 reads 8:00 as 480: nodes would be kept from eight minutes past midnight."""
-    assert scalars.time_of_day(Plain(text)) == expected
+    assert scalars.time_of_day(UnquotedText(text)) == expected
     assert scalars.time_of_day(text) == expected
 
 
 def test_bare_number_as_time_is_seconds_since_midnight() -> None:
     """That is what a number means to Kluster Fleet Manager, 86400 included."""
-    assert scalars.time_of_day(Plain("28800")) == time(8)
-    assert scalars.time_of_day(Plain("0")) == scalars.time_of_day(Plain("86400")) == time(0)
+    assert scalars.time_of_day(UnquotedText("28800")) == time(8)
+    assert (
+        scalars.time_of_day(UnquotedText("0"))
+        == scalars.time_of_day(UnquotedText("86400"))
+        == time(0)
+    )
     assert scalars.time_of_day("7") == time(7)
 
 
@@ -63,7 +67,7 @@ def test_quoted_text_that_is_no_time_is_refused(text: str) -> None:
 )
 def test_duration_in_every_notation_is_seconds(text: str, seconds: float) -> None:
     """A minute read as a second would drain nodes that are in use."""
-    assert scalars.duration_seconds(Plain(text)) == seconds
+    assert scalars.duration_seconds(UnquotedText(text)) == seconds
     assert scalars.duration_seconds(text) == seconds
 
 
@@ -79,7 +83,7 @@ def test_text_that_is_no_duration_is_a_type_fault(text: str) -> None:
 def test_impossible_duration_is_a_range_fault(text: str) -> None:
     """A NaN compares false with everything: a timer that never or always fires."""
     with pytest.raises(PydanticCustomError) as caught:
-        scalars.duration_seconds(Plain(text))
+        scalars.duration_seconds(UnquotedText(text))
     assert caught.value.type == "config/range"
 
 
@@ -87,22 +91,22 @@ def test_impossible_duration_is_a_range_fault(text: str) -> None:
 def test_quantity_with_a_wrong_suffix_names_the_right_ones(text: str) -> None:
     """Whoever writes `2gi` sees nothing wrong with it."""
     with pytest.raises(PydanticCustomError, match="suffixes are m, k, M, G, T, P, E and Ki, Mi"):
-        scalars.quantity(Plain(text))
+        scalars.quantity(UnquotedText(text))
 
 
 @pytest.mark.parametrize("text", ["true", "True", "TRUE", "yes", "on", "On", "y"])
 def test_yaml_1_1_truth_counts_where_a_boolean_is_expected(text: str) -> None:
     """Configs of Kluster Fleet Manager were read by YAML 1.1."""
-    assert scalars.boolean(Plain(text)) is True
+    assert scalars.boolean(UnquotedText(text)) is True
 
 
 @pytest.mark.parametrize("text", ["false", "no", "off", "N"])
 def test_yaml_1_1_falsehood_counts_where_a_boolean_is_expected(text: str) -> None:
     """`spot: off` must not become spot."""
-    assert scalars.boolean(Plain(text)) is False
+    assert scalars.boolean(UnquotedText(text)) is False
 
 
-@pytest.mark.parametrize("value", ["true", Plain("1"), Plain("maybe"), [], {}])
+@pytest.mark.parametrize("value", ["true", UnquotedText("1"), UnquotedText("maybe"), [], {}])
 def test_anything_else_is_no_boolean(value: object) -> None:
     """A quoted "false" is a text; taken as a boolean it would be true."""
     with pytest.raises(PydanticCustomError):
@@ -125,13 +129,13 @@ def test_anything_else_is_no_boolean(value: object) -> None:
 def test_text_that_is_no_integer_has_the_right_code(text: str, code: str) -> None:
     """Octal and sexagesimal numbers mean different things to different readers."""
     with pytest.raises(PydanticCustomError) as caught:
-        scalars.integer(Plain(text))
+        scalars.integer(UnquotedText(text))
     assert caught.value.type == code
 
 
 def test_whole_number_in_any_plain_notation_is_an_integer() -> None:
     """YAML 1.1 files have 1_000, and 2.0 has no fraction."""
-    assert [scalars.integer(Plain(t)) for t in ("2", "+2", "2.0", "1_000", "-3", "1e2")] == [
+    assert [scalars.integer(UnquotedText(t)) for t in ("2", "+2", "2.0", "1_000", "-3", "1e2")] == [
         2,
         2,
         2,
@@ -162,26 +166,26 @@ def test_quoted_number_is_no_integer() -> None:
 )
 def test_quantity_is_exact_and_rounds_up(text: str, scale: int, expected: int) -> None:
     """Floats would make a pod that fits a node exactly not fit."""
-    assert scalars.quantity(Plain(text), scale=scale) == expected
+    assert scalars.quantity(UnquotedText(text), scale=scale) == expected
 
 
 def test_price_keeps_every_digit() -> None:
     """Money as a float adds up to other sums."""
-    assert scalars.price(Plain("0.10")) == scalars.price("0.10") == Decimal("0.10")
+    assert scalars.price(UnquotedText("0.10")) == scalars.price("0.10") == Decimal("0.10")
 
 
 @pytest.mark.parametrize("text", ["1234", "true", "1.5", "~", ".inf", "null"])
 def test_plain_number_or_boolean_is_no_text_unless_literal(text: str) -> None:
     """Tags keep what was written; a cluster called 1234 was hardly meant."""
-    assert scalars.any_text(Plain(text)) == text
+    assert scalars.any_text(UnquotedText(text)) == text
     assert scalars.text(text) == text
     with pytest.raises(PydanticCustomError):
-        scalars.text(Plain(text))
+        scalars.text(UnquotedText(text))
 
 
 def test_days_go_by_name_abbreviation_and_iso_number() -> None:
     """1 is Monday in Kluster Fleet Manager, not Sunday."""
-    assert [scalars.weekday(Plain(d)) for d in ("mon", "Monday", "1", "SUN", "7")] == [
+    assert [scalars.weekday(UnquotedText(d)) for d in ("mon", "Monday", "1", "SUN", "7")] == [
         1,
         1,
         1,

@@ -8,7 +8,7 @@ from reconciler.install.manifest import render_manifest
 from reconciler.install.settings import InstallSettings
 from reconciler.planner.rules import Ruling, Subject, Terms, fold
 from tests.unit.install.command import CONFIG
-from tests.unit.records.kube import decode_pod
+from tests.unit.records.kubernetes.kube import decode_pod
 
 REPOSITORY = "https://git.example/fleets.git"
 

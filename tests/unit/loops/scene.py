@@ -12,7 +12,7 @@ from reconciler.model.plan import Plan
 from reconciler.model.snapshot import Snapshot
 from reconciler.observer.observe import observe
 from reconciler.planner.planner import plan
-from reconciler.ports.changes import Handled, Window
+from reconciler.ports.changes import HandledChanges, Window
 from tests.builders import HOME, amounts, labelled, make_fleet_settings, make_settings
 
 SLEEP_SECONDS = 20.0
@@ -125,6 +125,6 @@ class NoSignal:
         """There is no burst."""
         return 0.0
 
-    def acknowledge(self) -> tuple[Handled, ...]:
+    def acknowledge(self) -> tuple[HandledChanges, ...]:
         """No source has notified anything."""
         return ()

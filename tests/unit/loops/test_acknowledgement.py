@@ -1,15 +1,15 @@
 """Which sources of changes a cycle names as handled."""
 
 from reconciler.model.errors import Throttled
-from reconciler.ports.changes import Handled
+from reconciler.ports.changes import HandledChanges
 from tests.unit.loops.scene import NoSignal, Scene
 
 
 class Acknowledged(NoSignal):
     """One source, whose changes every cycle handles."""
 
-    def acknowledge(self) -> tuple[Handled, ...]:
-        return (Handled(source="queue", seconds=1.5),)
+    def acknowledge(self) -> tuple[HandledChanges, ...]:
+        return (HandledChanges(source="queue", seconds=1.5),)
 
 
 def test_cycle_names_the_sources_that_it_handled() -> None:
@@ -17,7 +17,7 @@ def test_cycle_names_the_sources_that_it_handled() -> None:
     scene = Scene()
     scene.loop.changes = Acknowledged(scene)
     scene.run(1)
-    assert scene.recorder.reports[0].handled == (Handled(source="queue", seconds=1.5),)
+    assert scene.recorder.reports[0].handled == (HandledChanges(source="queue", seconds=1.5),)
 
 
 def test_cycle_that_failed_is_not_acknowledged() -> None:

@@ -29,7 +29,7 @@ from tests.builders import (
     make_settings,
     make_snapshot,
 )
-from tests.unit.planner.scale_in.scene import FLEET, drained, full, instance, unneeded
+from tests.unit.planner.disruption.scale_in.scene import FLEET, drained, full, instance, unneeded
 
 HOUR = timedelta(hours=1)
 ENDINGS = (TerminateInstance, DeleteNode, EvictPod, TaintNode)

@@ -38,9 +38,9 @@ from tests.builders import (
 )
 from tests.properties.reached import asked_for
 from tests.unit.planner.disruption.interrupted_nodes import noticed
+from tests.unit.planner.disruption.scale_in.scene import full, kept, on, unneeded
+from tests.unit.planner.disruption.scale_in.scene import planned as on_cluster
 from tests.unit.planner.placed import places, raises
-from tests.unit.planner.scale_in.scene import full, kept, on, unneeded
-from tests.unit.planner.scale_in.scene import planned as on_cluster
 
 GIB = 2**30
 FLEET = make_fleet_settings(cpu=4)

@@ -17,8 +17,8 @@ from tests.builders import (
     make_settings,
     make_snapshot,
 )
+from tests.unit.planner.disruption.scale_in.scene import full, on, planned
 from tests.unit.planner.placed import new_targets
-from tests.unit.planner.scale_in.scene import full, on, planned
 
 FLEET = make_fleet_settings()
 

@@ -28,8 +28,8 @@ from tests.builders import (
     make_settings,
     make_snapshot,
 )
+from tests.unit.planner.disruption.scale_in.scene import on, unneeded
 from tests.unit.planner.placed import raised
-from tests.unit.planner.scale_in.scene import on, unneeded
 
 SPOT = make_fleet_settings(cpu=4, price="0.1", spot_fallback=True)
 STEADY = make_fleet_settings("steady", cpu=4, price="0.3", spot=False)

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from reconciler.model.ids import Region
 from reconciler.records.aws import decode_cloud, decode_spot_prices
 from reconciler.records.snapshot import cloud_snapshot_files, strip_object
-from tests.unit.records.aws_answers import fleet_json, group_json, instance_json, reservations
-from tests.unit.records.kube import decode, node_json, object_json, pod_json
+from tests.unit.records.aws.aws_answers import fleet_json, group_json, instance_json, reservations
+from tests.unit.records.kubernetes.kube import decode, node_json, object_json, pod_json
 
 Path = tuple[str | int, ...]
 

@@ -11,8 +11,8 @@ from reconciler.records.snapshot import (
     encode_cluster_snapshot,
     strip_object,
 )
-from tests.unit.records.aws_answers import fleet_json, instance_json, reservations
-from tests.unit.records.kube import decode, decode_body, node_json, object_json, pod_json
+from tests.unit.records.aws.aws_answers import fleet_json, instance_json, reservations
+from tests.unit.records.kubernetes.kube import decode, decode_body, node_json, object_json, pod_json
 
 SECRET = "hunter2"
 REGION = Region("us-west-2")

@@ -26,7 +26,7 @@ from reconciler.model.plan import (
     Unplaceable,
 )
 from reconciler.model.snapshot import CloudState, ClusterState, Snapshot
-from reconciler.ports.changes import Handled
+from reconciler.ports.changes import HandledChanges
 from reconciler.web.access import NO_RULES, AccessRules
 from reconciler.web.board import ALONE, ConfigInForce, StatusBoard
 from reconciler.web.metrics import Metrics
@@ -106,7 +106,7 @@ class Scene:
         error: ReconcilerError | None = None,
         unkept: PortError | None = None,
         gathered_seconds: float = 0.0,
-        handled: tuple[Handled, ...] = (),
+        handled: tuple[HandledChanges, ...] = (),
         **plan: Any,
     ) -> None:
         """One cycle as the loop reports it."""

@@ -20,7 +20,7 @@ from reconciler.model.plan import (
     DriftedNodes,
     NodesByKind,
 )
-from reconciler.ports.changes import Handled
+from reconciler.ports.changes import HandledChanges
 from reconciler.telemetry import metrics as names
 from reconciler.web import server
 from reconciler.web.board import ConfigInForce
@@ -262,7 +262,10 @@ def test_stage_of_a_config_is_counted_and_shown(scene: Scene) -> None:
 
 def test_latency_of_changes_is_counted_by_source(scene: Scene) -> None:
     """A queue whose messages wait for minutes would look as quick as the watches."""
-    handled = (Handled(source="kubernetes/Pod", seconds=0.6), Handled(source="queue", seconds=90))
+    handled = (
+        HandledChanges(source="kubernetes/Pod", seconds=0.6),
+        HandledChanges(source="queue", seconds=90),
+    )
     scene.cycle(handled=handled)
     text = scene.ask("/metrics")[2]
     name = "fleet_reconciler_change_handled_seconds"
@@ -291,7 +294,7 @@ def test_every_metric_is_documented_and_served(scene: Scene) -> None:
         ),
         fallbacks=(FALLBACK,),
         headroom=(HEADROOM,),
-        handled=(Handled(source="queue", seconds=2.5),),
+        handled=(HandledChanges(source="queue", seconds=2.5),),
     )
     scene.board.drift_found((MISSING,))
     scene.board.second_loop_ended("at abc", (PLANNED,))

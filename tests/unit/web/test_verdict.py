@@ -14,7 +14,7 @@ from reconciler.model.actions import SetCapacity
 from reconciler.model.errors import ConfigError, Forbidden, ObservationError, Problem, Unavailable
 from reconciler.model.plan import HeldCode
 from reconciler.model.snapshot import Ignored
-from reconciler.web.held_back import HELD_REMEDIES
+from reconciler.web.causes.held_back import HELD_REMEDIES
 from tests.builders import AWAY
 from tests.unit.web.scene import Scene, fleet, raised, unplaced
 

@@ -17,7 +17,7 @@ from reconciler.model.snapshot import Snapshot
 from reconciler.planner.planner import plan
 from reconciler.planner.settings import FleetSettings, PlannerSettings, RaiseLimits
 from reconciler.web.board import StatusBoard
-from reconciler.web.cause import Cause
+from reconciler.web.causes.cause import Cause
 from reconciler.web.next_steps import next_steps
 from reconciler.web.overview import because, remedy
 from reconciler.web.status import unplaceable_by_bounded_code
@@ -165,7 +165,10 @@ def test_fallback_is_only_advised_where_an_on_demand_fleet_is_kept_closed() -> N
     """On fleets that are on demand already, or without any that are, it changes nothing."""
     cloud = make_cloud(make_fleet(SMALL, **ERRORS), make_fleet(STEADY))
     cause = only(make_snapshot(make_pod(), cloud=cloud), make_settings(SMALL, STEADY))
-    assert cause.remedy == ("add instance types, sizes or zones, or set spot_fallback: on-demand")
+    assert (
+        cause.remedy
+        == "wait, or add instance types, sizes or zones, or set spot_fallback: on-demand"
+    )
 
 
 def test_cool_off_for_instances_that_never_joined_says_so() -> None:

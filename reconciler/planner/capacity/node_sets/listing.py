@@ -38,7 +38,7 @@ class Refutation:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Listed:
+class NodeSets:
     """Sets of nodes, the cheapest first."""
 
     sets: IntArray
@@ -46,9 +46,9 @@ class Listed:
     costs: IntArray
     """(sets,) nano-USD per hour."""
 
-    def only(self, kept: BoolArray) -> "Listed":
+    def only(self, kept: BoolArray) -> "NodeSets":
         """Return the listed sets for which `kept` is true."""
-        return Listed(sets=self.sets[kept], costs=self.costs[kept])
+        return NodeSets(sets=self.sets[kept], costs=self.costs[kept])
 
 
 def by_resources(problem: Problem) -> list[Refutation]:
@@ -72,7 +72,7 @@ def least_cost(problem: Problem, refutations: Sequence[Refutation]) -> float:
 
 def list_sets(
     problem: Problem, refutations: Sequence[Refutation], least: int, below: int, effort: Effort
-) -> Listed | None:
+) -> NodeSets | None:
     """Return all sets that cost from `least` to less than `below` and that none refutes.
 
     None if there are too many, or too little effort is left. Offer by offer, the most expensive
@@ -109,7 +109,7 @@ def list_sets(
     costs = found @ problem.prices
     dear = costs >= least
     ranked = np.argsort(costs[dear], kind="stable")
-    return Listed(sets=found[dear][ranked], costs=costs[dear][ranked])
+    return NodeSets(sets=found[dear][ranked], costs=costs[dear][ranked])
 
 
 def _best_rates_from(rates: FloatArray) -> FloatArray:

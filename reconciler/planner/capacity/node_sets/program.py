@@ -8,9 +8,9 @@ import numpy as np
 from reconciler.planner.capacity.bounds.lp import add_columns, new_solver
 from reconciler.planner.capacity.node_sets.listing import Refutation
 from reconciler.planner.capacity.patterns.knapsack import Knapsacks
-from reconciler.planner.capacity.patterns.knapsack_search import Filled, fill
+from reconciler.planner.capacity.patterns.knapsack_search import FillResult, fill
 from reconciler.planner.capacity.patterns.patterns import PatternProgram
-from reconciler.planner.capacity.patterns.pricing import Greedy
+from reconciler.planner.capacity.patterns.pricing import GreedyPricer
 from reconciler.planner.capacity.problem.effort import (
     SECONDS_PER_AMOUNT,
     SECONDS_PER_LEVEL,
@@ -58,7 +58,7 @@ class SetProgram(PatternProgram):
         self._items, self._count = problem.slots.shape
         self._knapsacks = Knapsacks(problem)
         self._counts = problem.counts
-        self._greedy = Greedy(problem)
+        self._greedy = GreedyPricer(problem)
         self._solver = new_solver()
         self._begin()
 
@@ -142,7 +142,7 @@ class SetProgram(PatternProgram):
 
     def _search(
         self, worth: FloatArray, rates: FloatArray, nodes: IntArray, width: int, effort: Effort
-    ) -> Filled:
+    ) -> FillResult:
         among = nodes.nonzero()[0]
         found = fill(self._knapsacks, worth, rates, margin=_MARGIN, width=width, among=among)
         effort.spend(SECONDS_PER_RELAXED_PAIR * self._knapsacks.most.size)

@@ -13,7 +13,7 @@ import numpy as np
 from reconciler.planner.capacity.bounds.assignment import AssignmentBound
 from reconciler.planner.capacity.node_sets.greedy import fill_set
 from reconciler.planner.capacity.node_sets.listing import (
-    Listed,
+    NodeSets,
     Refutation,
     by_resources,
     least_cost,
@@ -23,7 +23,7 @@ from reconciler.planner.capacity.node_sets.program import SetProgram
 from reconciler.planner.capacity.patterns.knapsack import Knapsacks
 from reconciler.planner.capacity.patterns.knapsack_search import fill
 from reconciler.planner.capacity.patterns.master import Master
-from reconciler.planner.capacity.patterns.pricing import Greedy
+from reconciler.planner.capacity.patterns.pricing import GreedyPricer
 from reconciler.planner.capacity.problem.effort import SECONDS_PER_SET_FILLED, Effort
 from reconciler.planner.capacity.problem.problem import Packing, Problem
 from reconciler.planner.placement.arrays import FloatArray, IntArray
@@ -65,7 +65,7 @@ THOROUGH = _Care(widths=(240, 960, 3840), dive_widths=(60, 240), branches=3, ask
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Cheapest:
+class CheapestSet:
     """What the search found."""
 
     packing: Packing
@@ -74,7 +74,7 @@ class Cheapest:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OnSet:
+class FitOnSet:
     """Whether all pods fit on a set of nodes."""
 
     packing: Packing | None
@@ -100,24 +100,24 @@ def cheapest_set(
     patterns: Iterable[Packing],
     divisible: AssignmentBound,
     effort: Effort,
-) -> Cheapest:
+) -> CheapestSet:
     """Return the cheapest packing that serves all pods, at most as expensive as the known one."""
     return _Search(problem, known, patterns, divisible, effort).run()
 
 
-def on_set(problem: Problem, nodes: IntArray, effort: Effort) -> OnSet:
+def on_set(problem: Problem, nodes: IntArray, effort: Effort) -> FitOnSet:
     """Return whether all pods fit on (offers,) `nodes`, with a packing."""
     filled = fill_set(problem, nodes)
     if filled is not None:
-        return OnSet(packing=filled)
+        return FitOnSet(packing=filled)
     program = SetProgram(problem)
     for care in (QUICK, THOROUGH):
         filled, refutation = _tried(problem, program, nodes, effort, care)
         if filled is not None or refutation is not None:
-            return OnSet(packing=filled, refuted=refutation is not None)
+            return FitOnSet(packing=filled, refuted=refutation is not None)
         if not effort.left:
             break
-    return OnSet(packing=None)
+    return FitOnSet(packing=None)
 
 
 class _Search:
@@ -147,7 +147,7 @@ class _Search:
         master = Master(self._problem)
         for packing in patterns:
             master.add(packing.bins, packing.amounts)
-        greedy = Greedy(self._problem)
+        greedy = GreedyPricer(self._problem)
         master.add(*greedy.seeds(divisible.worth, self._effort))
         for _ in range(ROUNDS_MAX):
             found = master.solve(self._effort)
@@ -159,13 +159,13 @@ class _Search:
                 break
         self._program.add(master.offers, master.amounts)
 
-    def run(self) -> Cheapest:
+    def run(self) -> CheapestSet:
         """Examine sets in order of cost until one holds all pods, then those still open."""
         self._look()
         cost = self._best.cost(self._problem)
         left = self._look_again([each for each in self._open if each[0] < cost])
         cost = self._best.cost(self._problem)
-        return Cheapest(packing=self._best, nano_usd_least=min([cost, *left, *self._unlisted]))
+        return CheapestSet(packing=self._best, nano_usd_least=min([cost, *left, *self._unlisted]))
 
     def _look(self) -> None:
         cost = self._best.cost(self._problem)
@@ -186,7 +186,7 @@ class _Search:
                 return
             least, step = below, 2 * step
 
-    def _first_that_holds(self, listed: Listed) -> Packing | None:
+    def _first_that_holds(self, listed: NodeSets) -> Packing | None:
         """Return the first set that holds all pods.
 
         Sets that are skipped without a proof stay open.

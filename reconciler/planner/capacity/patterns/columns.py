@@ -12,8 +12,8 @@ import numpy as np
 from reconciler.planner.capacity.bounds.assignment import AssignmentBound, assignment_bound
 from reconciler.planner.capacity.patterns.knapsack import PAIRS_MAX
 from reconciler.planner.capacity.patterns.master import Master
-from reconciler.planner.capacity.patterns.neighbour_patterns import Nearby
-from reconciler.planner.capacity.patterns.pricing import Greedy, Pricer, Searching
+from reconciler.planner.capacity.patterns.neighbour_patterns import NeighbourPricer
+from reconciler.planner.capacity.patterns.pricing import GreedyPricer, Pricer, SearchPricer
 from reconciler.planner.capacity.patterns.rounding import Rounding
 from reconciler.planner.capacity.problem.effort import Effort
 from reconciler.planner.capacity.problem.problem import Packing, Problem
@@ -77,7 +77,7 @@ def improve(problem: Problem, seeds: list[Packing], budget_seconds: float) -> Im
     least, cost = 0.0 if divisible is None else divisible.nano_usd, np.inf
     worth = np.zeros(len(problem.items)) if divisible is None else divisible.worth
     aside = np.zeros(len(worth), dtype=np.bool_)
-    master.add(*Greedy(problem).seeds(worth, effort))
+    master.add(*GreedyPricer(problem).seeds(worth, effort))
     shares = GENERATIONS_OF_MANY if _many(problem) else GENERATIONS
     for share, light in shares:
         aside = _negligible(problem, worth, light)
@@ -104,8 +104,8 @@ def _many(problem: Problem) -> bool:
 def _pricer(problem: Problem, master: Master) -> Pricer:
     """Return a pricer: it changes known patterns if pods per item are many, else it searches."""
     small = problem.slots.size <= PAIRS_MAX
-    pricer: Pricer = Searching(problem) if small else Greedy(problem)
-    return Nearby(problem, master, pricer) if _many(problem) else pricer
+    pricer: Pricer = SearchPricer(problem) if small else GreedyPricer(problem)
+    return NeighbourPricer(problem, master, pricer) if _many(problem) else pricer
 
 
 def _negligible(problem: Problem, worth: FloatArray, share: float) -> BoolArray:

@@ -18,7 +18,7 @@ PAIRS_MAX = 12_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Relaxed:
+class RelaxedKnapsacks:
     """The solved knapsacks with divisible pods, for one worth per pod."""
 
     rates: FloatArray
@@ -55,7 +55,7 @@ class Knapsacks:
             columns, _numbers(columns), np.zeros(columns), self.most.ravel().astype(np.float64)
         )
 
-    def relax(self, worth: FloatArray) -> Relaxed:
+    def relax(self, worth: FloatArray) -> RelaxedKnapsacks:
         """Solve all knapsacks with divisible pods.
 
         Any rates give a bound, the solver's the best one.
@@ -69,7 +69,7 @@ class Knapsacks:
         surplus = worth[None, :] - (self.share @ rates[:, :, None])[:, :, 0]
         full = (rates * (self.room / self.scale)).sum(axis=1)
         bound = full + (np.maximum(surplus, 0) * self.most).sum(axis=1)
-        return Relaxed(rates=rates, surplus=surplus, bound=bound * (1 + 1e-9))
+        return RelaxedKnapsacks(rates=rates, surplus=surplus, bound=bound * (1 + 1e-9))
 
     def _program(self) -> highspy.Highs:
         """Build the program: maximise worth.

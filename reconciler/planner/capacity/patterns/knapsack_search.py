@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from reconciler.planner.capacity.patterns.knapsack import Knapsacks, Relaxed
+from reconciler.planner.capacity.patterns.knapsack import Knapsacks, RelaxedKnapsacks
 from reconciler.planner.placement.arrays import FloatArray, IntArray
 
 PATTERNS_PER_OFFER = 3
@@ -25,7 +25,7 @@ NO_LIMIT = np.iinfo(np.int64).max
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Filled:
+class FillResult:
     """What a search found."""
 
     offers: IntArray
@@ -48,7 +48,7 @@ def fill(
     width: int,
     among: IntArray | None = None,
     cells: int | None = None,
-) -> Filled:
+) -> FillResult:
     """Return the patterns worth most per offer, and per item the best that holds it.
 
     Args:
@@ -69,7 +69,7 @@ def fill(
         active = np.intersect1d(active, among)
     if not len(active):
         nothing = np.zeros((0, knapsacks.items), dtype=np.int64)
-        return Filled(offers=active, amounts=nothing, most=most, levels=0, tried=0)
+        return FillResult(offers=active, amounts=nothing, most=most, levels=0, tried=0)
     layout = _Layout(knapsacks, relaxed, worth, goals, active)
     if cells is not None:
         width = min(width, max(WIDTH_LEAST, cells // max(len(active) * layout.depth, 1)))
@@ -79,7 +79,7 @@ def fill(
             break
     most[active] = np.minimum(most[active], np.maximum(goals[active], beam.most()))
     chosen = beam.best(costs[active])
-    return Filled(
+    return FillResult(
         offers=active[beam.node[chosen]],
         amounts=beam.patterns(chosen),
         most=most,
@@ -94,7 +94,7 @@ class _Layout:
     def __init__(
         self,
         knapsacks: Knapsacks,
-        relaxed: Relaxed,
+        relaxed: RelaxedKnapsacks,
         worth: FloatArray,
         goals: FloatArray,
         active: IntArray,

@@ -17,7 +17,7 @@ from reconciler.planner.placement.arrays import UNLIMITED, FloatArray, IntArray
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Solved:
+class MasterSolution:
     """An optimal solution of the master program."""
 
     worth: FloatArray
@@ -69,7 +69,7 @@ class Master(PatternProgram):
         for offer, row in self._row_of_limit.items():
             self._solver.changeRowBounds(row, -highspy.kHighsInf, float(limits[offer]))
 
-    def solve(self, effort: Effort) -> Solved | None:
+    def solve(self, effort: Effort) -> MasterSolution | None:
         """Return the optimum over the patterns so far; None if limits are too tight."""
         effort.spend(SECONDS_PER_MASTER + SECONDS_PER_MASTER_CELL * self.amounts.size)
         self._solver.run()
@@ -79,7 +79,7 @@ class Master(PatternProgram):
         duals = np.array(solution.row_dual, dtype=np.float64) * self._unit
         premiums = np.zeros(len(self._prices))
         premiums[self._limited] = np.maximum(-duals[self._items :], 0)
-        return Solved(
+        return MasterSolution(
             worth=np.maximum(duals[: self._items], 0),
             premiums=premiums,
             shares=np.array(solution.col_value, dtype=np.float64),

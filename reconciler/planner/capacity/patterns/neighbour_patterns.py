@@ -108,7 +108,7 @@ def _lines(loads: IntArray) -> IntArray:
     return np.union1d(frequent, np.append(spread, lines[-1]))
 
 
-class Nearby:
+class NeighbourPricer:
     """Finds patterns next to those of a master; asks another pricer if there are none."""
 
     def __init__(self, problem: Problem, master: Master, beyond: Pricer) -> None:

@@ -13,7 +13,7 @@ _SPENT_MAX = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Places:
+class NodeSizes:
     """Sizes of nodes; offers of one size differ only in their places."""
 
     firsts: IntArray
@@ -23,11 +23,11 @@ class Places:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Shaped:
+class ShapePacking:
     """A packing of shapes on sizes."""
 
     packing: Packing
-    places: Places
+    sizes: NodeSizes
     shape_of: IntArray
     """(items,)."""
 
@@ -55,7 +55,7 @@ class _Node:
 class _Dealer:
     """Deals the pods of a problem out, node by node."""
 
-    def __init__(self, problem: Problem, shaped: Shaped) -> None:
+    def __init__(self, problem: Problem, shaped: ShapePacking) -> None:
         self._problem = problem
         self._left = problem.counts.tolist()
         self._limits = problem.limits.tolist()
@@ -72,7 +72,7 @@ class _Dealer:
         ]
         self._pool_at = {
             (shape, offer): pool
-            for offers in shaped.places.offers
+            for offers in shaped.sizes.offers
             for shape, members in enumerate(self._members)
             for offer, pool in self._pools_of(shape, members, offers)
         }
@@ -173,7 +173,7 @@ class _Dealer:
             node.most[rule] = min(most, node.most.get(rule, most))
 
 
-def deal_out(problem: Problem, shaped: Shaped) -> Packing:
+def deal_out(problem: Problem, shaped: ShapePacking) -> Packing:
     """Return the packing of shapes with the problem's pods on the problem's offers.
 
     Pods that need a place are dealt first, then those with rules about their neighbours, so that
@@ -185,7 +185,7 @@ def deal_out(problem: Problem, shaped: Shaped) -> Packing:
     amounts = shaped.packing.amounts
     for size, row in zip(shaped.packing.bins.tolist(), amounts, strict=True):
         shapes = [(shape, int(row[shape])) for shape in row.nonzero()[0].tolist()]
-        offer = dealer.offer(shaped.places.offers[size].tolist(), shapes)
+        offer = dealer.offer(shaped.sizes.offers[size].tolist(), shapes)
         pods = dealer.pods(offer, shapes) if offer is not None else None
         if offer is not None and pods:
             bins.append(offer)

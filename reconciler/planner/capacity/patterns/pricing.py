@@ -9,7 +9,7 @@ from reconciler.planner.capacity.patterns.knapsack import Knapsacks
 from reconciler.planner.capacity.patterns.knapsack_search import (
     NO_LIMIT,
     PATTERNS_PER_OFFER,
-    Filled,
+    FillResult,
     fill,
 )
 from reconciler.planner.capacity.problem.effort import (
@@ -56,14 +56,14 @@ class Pricer(Protocol):
         """Search more widely from now on; recent patterns improved little."""
 
 
-class Searching:
+class SearchPricer:
     """Finds patterns by a search that is exact if few different pods fit a node.
 
     Offers without a gainful pattern are left out for some rounds, as most never have one.
     """
 
     def __init__(self, problem: Problem) -> None:
-        self._greedy = Greedy(problem)
+        self._greedy = GreedyPricer(problem)
         self._knapsacks = Knapsacks(problem)
         self._resting = np.zeros(len(problem.prices), dtype=np.int64)
         self._easy = True
@@ -102,7 +102,7 @@ class Searching:
 
     def _search(
         self, worth: FloatArray, costs: FloatArray, among: BoolArray, effort: Effort
-    ) -> Filled:
+    ) -> FillResult:
         found = fill(
             self._knapsacks,
             worth,
@@ -117,7 +117,7 @@ class Searching:
         return found
 
 
-class Greedy:
+class GreedyPricer:
     """Finds patterns by filling nodes greedily in several orders: for larger problems."""
 
     def __init__(self, problem: Problem) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 from reconciler.planner.capacity.packings.exact import exact
 from reconciler.planner.capacity.packings.first_fit import best_offers, first_fit, item_order
 from reconciler.planner.capacity.packings.right_size import right_size
-from reconciler.planner.capacity.patterns.master import Master, Solved
+from reconciler.planner.capacity.patterns.master import Master, MasterSolution
 from reconciler.planner.capacity.patterns.pricing import Pricer
 from reconciler.planner.capacity.problem.effort import (
     SECONDS_PER_REPACKING,
@@ -152,7 +152,7 @@ class Rounding:
             return no_packing(problem)
         return Packing(bins=np.concatenate(bins), amounts=np.vstack(chosen))
 
-    def _best_point(self, wanted: Problem, *, fresh: int) -> Solved | None:
+    def _best_point(self, wanted: Problem, *, fresh: int) -> MasterSolution | None:
         """Return the fractions of patterns that serve what is wanted at least cost."""
         self._master.demand(wanted.counts, wanted.limits)
         found = self._master.solve(self._effort)
@@ -166,7 +166,7 @@ class Rounding:
             found = self._master.solve(self._effort) or found
         return found
 
-    def _rounded(self, wanted: Problem, found: Solved) -> IntArray:
+    def _rounded(self, wanted: Problem, found: MasterSolution) -> IntArray:
         """Return one copy of each of the most used patterns if 97 % of its worth is still wanted.
 
         The first pattern is taken in any case if its offer has a node left: fractions of two

@@ -15,7 +15,7 @@ from reconciler.planner.capacity.bounds.fair_prices import FairPrices, fair_pric
 from reconciler.planner.capacity.packings.first_fit import best_offers, first_fit, item_order
 from reconciler.planner.capacity.packings.right_size import right_size
 from reconciler.planner.capacity.patterns.columns import ITEMS_MAX, improve
-from reconciler.planner.capacity.patterns.pattern_dealing import Places, Shaped, deal_out
+from reconciler.planner.capacity.patterns.pattern_dealing import NodeSizes, ShapePacking, deal_out
 from reconciler.planner.capacity.problem.node_rules import NO_RULES
 from reconciler.planner.capacity.problem.problem import Item, Packing, Problem, state_problem
 from reconciler.planner.placement.arrays import UNLIMITED, IntArray
@@ -45,12 +45,12 @@ def by_shapes(problem: Problem, fair: FairPrices, budget_seconds: float) -> Pack
     nodes = max(_forced_nodes(problem, group) for group in groups)
     if int(problem.counts.sum()) > CROWD_MAX * nodes:
         return None
-    places = _sizes_to_try(problem, nodes)
-    stated = _stated(problem, places, groups, shape_of, firsts)
+    sizes = _sizes_to_try(problem, nodes)
+    stated = _stated(problem, sizes, groups, shape_of, firsts)
     order = item_order(stated, fair_prices(stated).items)
     seed = first_fit(stated, order, best_offers(stated, fair.weights))
     found = improve(stated, [right_size(stated, seed)], budget_seconds).packing
-    begun = deal_out(problem, Shaped(packing=found, places=places, shape_of=shape_of))
+    begun = deal_out(problem, ShapePacking(packing=found, sizes=sizes, shape_of=shape_of))
     left = set((problem.counts > begun.served()).nonzero()[0].tolist())
     if not left:
         return begun
@@ -78,7 +78,7 @@ def _shapes(problem: Problem, groups: Sequence[int]) -> tuple[IntArray, IntArray
     return shape_of.reshape(-1), firsts
 
 
-def _sizes_to_try(problem: Problem, nodes: int) -> Places:
+def _sizes_to_try(problem: Problem, nodes: int) -> NodeSizes:
     """Return sizes of nodes about as large as what each is to hold, with their offers."""
     sized = np.column_stack([problem.prices, problem.vectors])
     _, firsts, size_of = np.unique(sized, axis=0, return_index=True, return_inverse=True)
@@ -92,19 +92,19 @@ def _sizes_to_try(problem: Problem, nodes: int) -> Places:
         if len(holding := (vectors >= load).all(axis=1).nonzero()[0])
     }
     chosen_sizes = sorted(chosen)
-    return Places(
+    return NodeSizes(
         firsts=firsts[chosen_sizes],
         offers=tuple((size_of.reshape(-1) == size).nonzero()[0] for size in chosen_sizes),
     )
 
 
 def _stated(
-    problem: Problem, places: Places, groups: Sequence[int], shape_of: IntArray, firsts: IntArray
+    problem: Problem, sizes: NodeSizes, groups: Sequence[int], shape_of: IntArray, firsts: IntArray
 ) -> Problem:
     """Return the problem with shapes instead of items and sizes instead of offers."""
     counts = np.bincount(shape_of, weights=problem.counts).astype(np.int64)
-    slots = np.zeros((len(firsts), len(places.offers)), dtype=np.int64)
-    for size, among in enumerate(places.offers):
+    slots = np.zeros((len(firsts), len(sizes.offers)), dtype=np.int64)
+    for size, among in enumerate(sizes.offers):
         np.maximum.at(slots[:, size], shape_of, problem.slots[:, among].max(axis=1))
     items: list[Item] = [
         replace(
@@ -118,6 +118,6 @@ def _stated(
     ]
     offers = [
         replace(problem.offers[first], most=min(UNLIMITED, int(problem.limits[among].sum())))
-        for first, among in zip(places.firsts.tolist(), places.offers, strict=True)
+        for first, among in zip(sizes.firsts.tolist(), sizes.offers, strict=True)
     ]
     return state_problem(offers, items, [int(problem.caps[g]) for g in groups]).as_compared()

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from reconciler.planner.capacity.problem.groups_near import GroupNear, groups_near
-from reconciler.planner.capacity.problem.kept_apart import Others
+from reconciler.planner.capacity.problem.kept_apart import UndealtClasses
 from reconciler.planner.capacity.problem.limited_room import LimitedRoom
 from reconciler.planner.capacity.problem.offer_table import OfferTable, Want
 from reconciler.planner.placement.arrays import UNLIMITED, BoolArray
@@ -40,7 +40,7 @@ class Dealing:
         classes = [pod_class for pod_class, _ in wants]
         self._keys = {key for each in classes for key in shared_keys(sim.links(each))}
         self._groups = groups_near(sim, classes)
-        self._others = Others(sim, classes, table)
+        self._others = UndealtClasses(sim, classes, table)
         self._number_of = {each.number: at for at, each in enumerate(classes)}
         self._chosen: dict[int, BoolArray] = {}
         """By the class numbers of a group, the offers of the group's place."""

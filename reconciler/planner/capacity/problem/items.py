@@ -19,7 +19,7 @@ from reconciler.planner.placement.simulation import Simulation
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Dealt:
+class DealtItems:
     """Items to pack, caps per node, and what must be placed pod by pod."""
 
     items: tuple[Item, ...]
@@ -30,7 +30,7 @@ class Dealt:
     """Whether a rule of the items is stricter than kube-scheduler's."""
 
 
-def deal(sim: Simulation, wants: Sequence[Want], table: OfferTable) -> Dealt:
+def deal(sim: Simulation, wants: Sequence[Want], table: OfferTable) -> DealtItems:
     """Deal every class out to the places where it may go."""
     classes = [pod_class for pod_class, _ in wants]
     caps, crossing = _Caps(sim, classes), CrossingRules(sim, classes)
@@ -46,7 +46,7 @@ def deal(sim: Simulation, wants: Sequence[Want], table: OfferTable) -> Dealt:
             items.append(
                 Item(pod_class=pod_class, count=amount, slots=slots, groups=groups, rules=rules)
             )
-    return Dealt(
+    return DealtItems(
         items=tuple(items), caps=caps.values, singly=tuple(singly), stricter=crossing.stricter
     )
 

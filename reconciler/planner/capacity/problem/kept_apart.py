@@ -17,7 +17,7 @@ One tenant's rules must not take the time of all.
 """
 
 
-class Others:
+class UndealtClasses:
     """The classes of a purchase that are still to be dealt out, by the rules that they obey."""
 
     def __init__(self, sim: Simulation, classes: Sequence[PodClass], table: OfferTable) -> None:

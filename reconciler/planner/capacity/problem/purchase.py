@@ -19,7 +19,7 @@ SECOND_TRY = 0.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Taken:
+class PlacedPods:
     """Pods of a class on rows: `amounts[i]` of them on `rows[i]`."""
 
     pod_class: PodClass
@@ -33,7 +33,7 @@ class Purchase:
 
     rows: list[tuple[int, NewNode]]
     """New rows of the simulation, in order."""
-    taken: list[Taken]
+    taken: list[PlacedPods]
     left: list[Want]
     """The pods that could not be served."""
     over_budget: bool
@@ -129,10 +129,10 @@ UNBOUNDED = Budget()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Promised:
+class PromisedPods:
     """Pods with places on nodes that have not joined yet: spreads may still refuse them."""
 
-    taken: Sequence[Taken]
+    taken: Sequence[PlacedPods]
     table: OfferTable
     """The nodes that may be bought for them."""
 
@@ -147,7 +147,7 @@ class PurchaseRequest:
     """The time budget of the search, as work: see `Effort`."""
     expander: Expander = "cost"
     budget: Budget = UNBOUNDED
-    promised: Callable[[], Sequence[Promised]] = tuple
+    promised: Callable[[], Sequence[PromisedPods]] = tuple
     """Returns the pods that wait for other nodes, whose spreads count the new ones as well.
 
     It is called if a purchase opens a zone.
@@ -189,16 +189,16 @@ def priced_row(offer: Offer) -> RowSpec:
     )
 
 
-def taken_by_row(pod_class: PodClass, pairs: Sequence[tuple[int, int]]) -> Taken:
+def taken_by_row(pod_class: PodClass, pairs: Sequence[tuple[int, int]]) -> PlacedPods:
     """Return pods by row; a row may occur several times."""
     at = np.array(pairs, dtype=np.int64).reshape(-1, 2)
     rows, number = np.unique(at[:, 0], return_inverse=True)
     amounts = np.zeros(len(rows), dtype=np.int64)
     np.add.at(amounts, number.reshape(-1), at[:, 1])
-    return Taken(pod_class=pod_class, rows=rows, amounts=amounts)
+    return PlacedPods(pod_class=pod_class, rows=rows, amounts=amounts)
 
 
-def by_class(purchase: Purchase, rows: int = 0) -> list[Taken]:
+def by_class(purchase: Purchase, rows: int = 0) -> list[PlacedPods]:
     """Return the pods on the rows from `rows` on, once per class."""
     found: dict[int, tuple[PodClass, list[tuple[int, int]]]] = {}
     for taken in purchase.taken:

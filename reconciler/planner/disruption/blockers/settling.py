@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 
 from reconciler.model.actions import PolicyName
 from reconciler.model.cluster import Pod
-from reconciler.model.counted import counts
+from reconciler.model.counted_pods import counts
 from reconciler.model.text import duration
 from reconciler.planner.disruption.blocker import Blocker
 from reconciler.planner.settings import ScaleInSettings

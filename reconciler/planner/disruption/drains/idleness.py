@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 
 from reconciler.model.actions import UNNEEDED_SINCE
 from reconciler.model.cluster import Node, Pod
-from reconciler.model.counted import counts
+from reconciler.model.counted_pods import counts
 from reconciler.model.text import parse_rfc3339
 from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.view import ClusterView

@@ -16,8 +16,8 @@ from reconciler.planner.disruption.blockers.settling import last_bound
 from reconciler.planner.disruption.candidates import Candidate
 from reconciler.planner.disruption.drains.actions import annotate
 from reconciler.planner.disruption.drains.replacement_sets import encode, rests_until
+from reconciler.planner.disruption.examined_nodes import begins_a_turn
 from reconciler.planner.disruption.replacement.set_search import ProposedSet, SetSearch
-from reconciler.planner.disruption.turns import begins_a_turn
 from reconciler.planner.disruption.voluntary import VoluntaryRun
 from reconciler.planner.fleets.inventory import FleetStatus
 from reconciler.planner.money import NANO

@@ -9,11 +9,11 @@ from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.descheduler_settings import DeschedulerSettings, HighNodeUtilization
 from reconciler.planner.disruption.descheduler.evictor import Evictor
 from reconciler.planner.disruption.descheduler.facts import Facts, find_replicas
-from reconciler.planner.disruption.descheduler.order import proposals_of
 from reconciler.planner.disruption.descheduler.places import Places
 from reconciler.planner.disruption.descheduler.policies.high_node_utilization import (
     nodes_to_empty,
 )
+from reconciler.planner.disruption.descheduler.policy_functions import proposals_of
 from reconciler.planner.disruption.voluntary import VoluntaryRun
 from reconciler.planner.rules import forbidding
 from reconciler.planner.view import ClusterView

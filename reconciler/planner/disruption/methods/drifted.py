@@ -29,12 +29,12 @@ from reconciler.planner.disruption.candidates import (
 from reconciler.planner.disruption.context import DisruptionContext
 from reconciler.planner.disruption.drains.actions import annotate, end_of_drain, last_failure
 from reconciler.planner.disruption.drains.idleness import in_use
+from reconciler.planner.disruption.examined_nodes import TRIED_MAX, in_turn
 from reconciler.planner.disruption.replacement.consolidator import asked_again, asked_for
 from reconciler.planner.disruption.replacement.successor import (
     ask_for_successors,
     no_successor,
 )
-from reconciler.planner.disruption.turns import TRIED_MAX, in_turn
 from reconciler.planner.disruption.voluntary import ENOUGH_AT_ONCE, VoluntaryRun
 from reconciler.planner.fleets.inventory import FleetStatus
 from reconciler.planner.fleets.updates.batch_mark import BatchMark

@@ -21,7 +21,7 @@ from reconciler.planner.disruption.candidates import (
 from reconciler.planner.disruption.context import DisruptionContext
 from reconciler.planner.disruption.drains.actions import annotate
 from reconciler.planner.disruption.drains.idleness import counted, holds_only_headroom
-from reconciler.planner.disruption.turns import TRIED_MAX, in_turn
+from reconciler.planner.disruption.examined_nodes import TRIED_MAX, in_turn
 from reconciler.planner.disruption.voluntary import VoluntaryRun
 from reconciler.planner.fleets.spot.spot_return import (
     HEADROOM_WAITS,

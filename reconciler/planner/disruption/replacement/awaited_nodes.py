@@ -7,10 +7,10 @@ from reconciler.model.ids import NodeName
 from reconciler.planner.disruption.candidates import Candidate, may_go_in_time
 from reconciler.planner.disruption.context import DisruptionContext
 from reconciler.planner.disruption.empty_nodes import EligibleNodes
+from reconciler.planner.disruption.examined_nodes import examined
 from reconciler.planner.disruption.replacement.departures import Departures
 from reconciler.planner.disruption.simulator.drain_simulator import DrainSimulator
 from reconciler.planner.disruption.simulator.relocation import Relocation
-from reconciler.planner.disruption.turns import examined
 
 
 def find_awaited(

@@ -12,11 +12,11 @@ from reconciler.planner.disruption.blocker import Blocker
 from reconciler.planner.disruption.blockers.pods import NEEDED_BACK
 from reconciler.planner.disruption.candidates import Candidate
 from reconciler.planner.disruption.context import DisruptionContext
+from reconciler.planner.disruption.replacement.competing_removals import CompetingRemovals
 from reconciler.planner.disruption.replacement.conflict import ReplacementConflict
 from reconciler.planner.disruption.replacement.consolidator import Consolidator, NewNodes
 from reconciler.planner.disruption.replacement.kept_room import KeptRoom
-from reconciler.planner.disruption.replacement.passing_nodes import PassingNodes
-from reconciler.planner.disruption.replacement.removals_instead import RemovalsInstead
+from reconciler.planner.disruption.replacement.short_lived_nodes import ShortLivedNodes
 from reconciler.planner.disruption.simulator.drain_simulator import DrainSimulator, Mark
 from reconciler.planner.disruption.simulator.relocation import Relocation, grouped
 from reconciler.planner.node_rows import in_each_zone, in_some_zone
@@ -45,10 +45,10 @@ class Departures:
         self._conflict = ReplacementConflict(
             context, simulator, self.consolidator, candidates, self.grouped
         )
-        self._instead = RemovalsInstead(
+        self._competing = CompetingRemovals(
             context, simulator, self.consolidator, candidates, self.grouped, self.leave
         )
-        self._passing = PassingNodes(context, simulator)
+        self._short_lived = ShortLivedNodes(context, simulator)
         self._kept_room = KeptRoom(context.builder, simulator)
         self._groups: dict[NodeName, list[Group]] = {}
 
@@ -137,19 +137,19 @@ class Departures:
         """
         if candidate.must_go or candidate.outdated is not None:
             return new
-        instead, spec = self._instead, self._context.view.offers[new.key].row
+        competing, spec = self._competing, self._context.view.offers[new.key].row
         self.simulator.undo(before)
-        others = instead.that_may_come_to(candidate)
+        others = competing.that_may_come_to(candidate)
         self._leave_for(candidate, self.grouped(candidate), spec, new.count)
-        if instead.all_have_places(others):
+        if competing.all_have_places(others):
             return new
-        without = instead.leaving(others)
+        without = competing.leaving(others)
         if len(without) == len(others):
             return new
         self.simulator.undo(before)
-        coming = instead.leaving(others)
-        worth = instead.worth(without) + instead.worth_of_new(candidate, new.key, new.count)
-        if instead.worth(coming) < worth:
+        coming = competing.leaving(others)
+        worth = competing.worth(without) + competing.worth_of_new(candidate, new.key, new.count)
+        if competing.worth(coming) < worth:
             self._leave_for(candidate, self.grouped(candidate), spec, new.count)
             return new
         names = ", ".join(each.node.name for each in coming)
@@ -274,7 +274,7 @@ class Departures:
         taken = self._kept_room.blocker(moves, lost=lost)
         if taken is not None:
             return taken
-        not_worth_it = self._passing.blocker(candidate, moves, receiving)
+        not_worth_it = self._short_lived.blocker(candidate, moves, receiving)
         if not_worth_it is not None or decided or candidate.must_go:
             return not_worth_it
         dearer = self._conflict.conflicting_candidate(candidate, moves, receiving)

@@ -104,7 +104,7 @@ def find_stuck(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Hidden:
+class UnlistedNode:
     """Instances that would be ended as never joined if the list of nodes were complete."""
 
     pod: Pod
@@ -114,7 +114,7 @@ class Hidden:
 
 def find_unjoined(
     snapshot: Snapshot, settings: PlannerSettings, orphans: Sequence[InstanceId]
-) -> tuple[tuple[StuckInstance, ...], Hidden | None]:
+) -> tuple[tuple[StuckInstance, ...], UnlistedNode | None]:
     """Return what is stuck, or what is kept by a pod on a node that is not listed.
 
     Args:
@@ -127,7 +127,7 @@ def find_unjoined(
     if pod is None:
         return found, None
     kept = {*orphans, *(each.instance.id for each in found)}
-    return (), Hidden(pod=pod, instances=tuple(sorted(kept)))
+    return (), UnlistedNode(pod=pod, instances=tuple(sorted(kept)))
 
 
 def find_overdue(

@@ -12,9 +12,13 @@ from reconciler.model.ids import FleetKey, PodKey, Region
 from reconciler.model.interning import InternTable, References, released_with
 from reconciler.model.snapshot import Ignored
 from reconciler.planner.fleets.inventory import FleetStatus
-from reconciler.planner.fleets.new_nodes.admitted import as_admitted, requested_by_pods, runs
+from reconciler.planner.fleets.new_nodes.admitted_requests import (
+    as_admitted,
+    requested_by_pods,
+    runs,
+)
 from reconciler.planner.fleets.new_nodes.daemons_that_fit import Daemon, Daemons, without_system
-from reconciler.planner.fleets.new_nodes.learned import least_of
+from reconciler.planner.fleets.new_nodes.learned_resources import least_of
 from reconciler.planner.fleets.new_nodes.shown_amounts import ShownAmounts
 from reconciler.planner.money import NANO
 from reconciler.planner.placement.filters import taints

@@ -6,7 +6,7 @@ from reconciler.model.cluster import NO_RESOURCES, Resources
 from reconciler.model.fleet import InstanceOption
 from reconciler.model.frozen import FrozenMap
 from reconciler.planner.fleets.inventory import FleetStatus
-from reconciler.planner.fleets.new_nodes.learned import least_of
+from reconciler.planner.fleets.new_nodes.learned_resources import least_of
 
 
 class ShownAmounts:

@@ -17,7 +17,7 @@ from functools import cached_property
 from typing import Final
 
 from reconciler.model.cluster import Node, Pod, Taint
-from reconciler.model.counted import counts
+from reconciler.model.counted_pods import counts
 from reconciler.model.fleet import Instance
 from reconciler.model.ids import NodeName, Region
 from reconciler.model.saved_state import SavedFleetState

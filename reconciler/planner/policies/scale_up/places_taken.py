@@ -25,7 +25,7 @@ PAUSE_MAX = timedelta(minutes=30)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Taken:
+class FilledNode:
     """The fleet of a node, when the node joined, and the pods that fill it."""
 
     fleet: str
@@ -36,7 +36,7 @@ class Taken:
 def note_places_taken(
     builder: PlanBuilder,
     waiting: Iterable[WaitingClass],
-    taken: Sequence[Taken],
+    taken: Sequence[FilledNode],
     bought_at: datetime,
 ) -> None:
     """Record which pods filled nodes bought for others; pause while those are of other sectors.
@@ -98,7 +98,7 @@ def _has_foreign(finder: SectorFinder, pods: Iterable[Pod], sectors: Sequence[st
     return any(not set(sectors) & set(finder.served_by(pod.spec)) for pod in pods)
 
 
-def _described(finder: SectorFinder, taken: Sequence[Taken]) -> PlacesTaken:
+def _described(finder: SectorFinder, taken: Sequence[FilledNode]) -> PlacesTaken:
     """Return in words who took the places, with names for operators and without for tenants."""
     pods = sorted((pod for each in taken for pod in each.pods), key=lambda pod: pod.key)
     sectors = sorted({_sector(finder, pod) for pod in pods})

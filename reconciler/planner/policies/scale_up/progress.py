@@ -28,7 +28,7 @@ from reconciler.planner.placement.fill import tightness
 from reconciler.planner.placement.kinds import ZONE, ZONE_KEYS
 from reconciler.planner.placement.simulation import IN_HOPE
 from reconciler.planner.policies.scale_up.place import fill_class
-from reconciler.planner.policies.scale_up.places_taken import Taken, note_places_taken
+from reconciler.planner.policies.scale_up.places_taken import FilledNode, note_places_taken
 from reconciler.planner.reservations import WaitingClass
 from reconciler.planner.view import ClusterView
 
@@ -265,7 +265,7 @@ def _told_apart(
     state: SavedDemandState,
     floor: datetime | None,
     waiting: Sequence[WaitingClass],
-) -> tuple[list[Node], list[Taken]]:
+) -> tuple[list[Node], list[FilledNode]]:
     """Return the last purchase's nodes that should take a pod, and those that other pods filled.
 
     The latter had room for one of the pods until other pods were bound.
@@ -273,7 +273,7 @@ def _told_apart(
     view = builder.view
     status, left = _status_of(view, state), [w for w in waiting if w.left]
     refusing: list[Node] = []
-    taken: list[Taken] = []
+    taken: list[FilledNode] = []
     if status is None or not left:
         return refusing, taken
     promised = builder.sim.offer_of(view.offers[status.key].row)
@@ -285,7 +285,7 @@ def _told_apart(
         if any(_should_take(builder, w, node, status) for w in left):
             refusing.append(node)
         elif fits_alone and (pods := counted(view.pods_on.get(node.name, ()))):
-            taken.append(Taken(fleet=state.fleet, joined_at=made, pods=pods))
+            taken.append(FilledNode(fleet=state.fleet, joined_at=made, pods=pods))
     return refusing, taken
 
 

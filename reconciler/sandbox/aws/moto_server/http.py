@@ -26,7 +26,7 @@ from moto.ssm.responses import SimpleSystemManagerResponse
 from reconciler.sandbox.aws.errors import Ec2Fault
 from reconciler.sandbox.aws.iam import Subject, is_allowed, scaling_subjects_of, subjects_of
 from reconciler.sandbox.aws.moto_server.groups import let_groups_rest
-from reconciler.sandbox.aws.moto_server.instance_answers import InstancesResult, SaidReservations
+from reconciler.sandbox.aws.moto_server.instance_answers import InstancesResult, ReservationXmlCache
 
 __all__ = ["MotoRequestHandler", "Operation", "create_application"]
 
@@ -97,12 +97,12 @@ def _scaling_fault(fault: Ec2Fault) -> Any:
 
 def _response_class(operations: Mapping[str, Operation]) -> Any:
     """Return moto's EC2 response class, with our operations in place of moto's."""
-    said = SaidReservations()
+    xml_cache = ReservationXmlCache()
 
     def call_action(response: Any) -> Any:
         """Call as moto does; a call that may change instances clears their cached answers."""
         if not str(response._get_action()).startswith(_SEEN):  # noqa: SLF001 - moto gives no other way
-            said.forget()
+            xml_cache.forget()
         return EC2Response.call_action(response)
 
     def method(name: str, operation: Operation) -> Callable[[Any], Any]:
@@ -118,7 +118,7 @@ def _response_class(operations: Mapping[str, Operation]) -> Any:
                 return inherited(response)
             if answer is not None and name == "describe_instances":
                 backend = ec2_backends[response.current_account][response.region]
-                return InstancesResult(answer, said, backend.tags)
+                return InstancesResult(answer, xml_cache, backend.tags)
             return ActionResult(answer)
 
         return call

@@ -13,7 +13,7 @@ _BEGIN, _END = "<reservationSet>", "</reservationSet>"
 _KEPT_MAX = 20_000
 
 
-class SaidReservations:
+class ReservationXmlCache:
     """Caches the XML of reservations, by their id, until one of their instances changes.
 
     Changes by time and by fleets are checked at each use; any other call that may change an
@@ -21,30 +21,32 @@ class SaidReservations:
     """
 
     def __init__(self) -> None:
-        self._said: dict[str, tuple[object, str]] = {}
+        self._xml_cache: dict[str, tuple[object, str]] = {}
 
     def forget(self) -> None:
         """Clear the cache: something that is not checked may have changed."""
-        self._said.clear()
+        self._xml_cache.clear()
 
     def get(self, reservation: Any, tags: Any) -> str | None:
         """Return the XML; None if there is none or it is no longer valid."""
-        looks, xml = self._said.get(reservation.id, (None, ""))
+        looks, xml = self._xml_cache.get(reservation.id, (None, ""))
         return xml if looks == _looks_of(reservation, tags) else None
 
     def put(self, reservation: Any, tags: Any, xml: str) -> None:
         """Store the XML."""
-        if len(self._said) >= _KEPT_MAX:
-            self._said.clear()
-        self._said[reservation.id] = _looks_of(reservation, tags), xml
+        if len(self._xml_cache) >= _KEPT_MAX:
+            self._xml_cache.clear()
+        self._xml_cache[reservation.id] = _looks_of(reservation, tags), xml
 
 
 class InstancesResult(ActionResult):
     """An answer of DescribeInstances, each reservation serialized by moto or reused."""
 
-    def __init__(self, answer: Mapping[str, Any], said: SaidReservations, tags: Any) -> None:
+    def __init__(
+        self, answer: Mapping[str, Any], xml_cache: ReservationXmlCache, tags: Any
+    ) -> None:
         super().__init__(answer)
-        self._answer, self._said, self._tags = answer, said, tags
+        self._answer, self._xml_cache, self._tags = answer, xml_cache, tags
 
     def execute_result(self, context: Any) -> Any:
         """Return status, headers and body."""
@@ -57,11 +59,11 @@ class InstancesResult(ActionResult):
         return status, headers, text.replace(_EMPTY, f"{_BEGIN}{xml}{_END}", 1)
 
     def _xml(self, reservation: Any, context: Any) -> str:
-        known = self._said.get(reservation, self._tags)
+        known = self._xml_cache.get(reservation, self._tags)
         if known is None:
             _, _, body = ActionResult({"Reservations": [reservation]}).execute_result(context)
             known = str(body).partition(_BEGIN)[2].rpartition(_END)[0]
-            self._said.put(reservation, self._tags, known)
+            self._xml_cache.put(reservation, self._tags, known)
         return known
 
 

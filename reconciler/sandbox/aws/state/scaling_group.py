@@ -1,6 +1,6 @@
 """The state machine of one Auto Scaling group: pure logic, driven by the time it is given.
 
-It launches and terminates through `Hands` of the caller; it never sleeps, never reads a clock and
+It launches and terminates through the `Ec2` of its caller; it never sleeps, never reads a clock and
 uses neither moto nor HTTP. Source: EC2 Auto Scaling user guide, "Amazon EC2 Auto Scaling instance
 lifecycle", "Verify a scaling activity" and "Lifecycle hooks", read 2026-11.
 """
@@ -104,7 +104,7 @@ class Launched:
     version: str
 
 
-class Hands(Protocol):
+class Ec2(Protocol):
     """What a group can do in EC2."""
 
     def launch(self, pool: Pool, lifecycle: Lifecycle) -> Launched | LaunchRefusal:
@@ -141,35 +141,35 @@ class ScalingGroup:
         aside = LEAVING | {GroupState.STANDBY}
         return [each for each in self.members.values() if each.state not in aside]
 
-    def end(self, shape: GroupShape, instance_id: str, now: datetime, hands: Hands) -> Activity:
+    def end(self, shape: GroupShape, instance_id: str, now: datetime, ec2: Ec2) -> Activity:
         """Take one member out of service; those that are leaving already go on."""
         member = self.members[instance_id]
         if member.state not in LEAVING:
-            self._leave(shape, member, "a user request", now, hands)
+            self._leave(shape, member, "a user request", now, ec2)
         assert member.activity is not None, "whatever leaves has an activity"
         return member.activity
 
-    def advance(self, shape: GroupShape, now: datetime, hands: Hands) -> None:
+    def advance(self, shape: GroupShape, now: datetime, ec2: Ec2) -> None:
         """Do all that is due at `now`: settle hooks, launch what is missing, end excess."""
         if shape.desired != self._desired:
             self._desired, self._retry_at = shape.desired, None
         for member in list(self.members.values()):
             if member.waits_until is not None and now >= member.waits_until:
-                self.complete(member, now, hands)
+                self.complete(member, now, ec2)
         missing = shape.desired - len(self.counting())
         if missing > 0 and "Launch" not in shape.suspended:
-            self._grow(shape, missing, now, hands)
+            self._grow(shape, missing, now, ec2)
         else:
             self._short_since = None
         if missing < 0 and "Terminate" not in shape.suspended:
-            self._shrink(shape, -missing, now, hands)
+            self._shrink(shape, -missing, now, ec2)
 
-    def running(self, shape: GroupShape, instance_id: str, now: datetime, hands: Hands) -> None:
+    def running(self, shape: GroupShape, instance_id: str, now: datetime, ec2: Ec2) -> None:
         """Note that an instance runs: it is in service, or waits for a hook."""
         member = self.members.get(instance_id)
         if member is None or member.state != GroupState.PENDING:
             return
-        if not self._wait(shape, member, "launch", GroupState.PENDING_WAIT, now, hands):
+        if not self._wait(shape, member, "launch", GroupState.PENDING_WAIT, now, ec2):
             self._in_service(member, now)
 
     def gone(self, instance_id: str, now: datetime) -> None:
@@ -178,14 +178,14 @@ class ScalingGroup:
         if member is not None and member.activity is not None:
             self._finish(member.activity, now)
 
-    def complete(self, member: GroupMember, now: datetime, hands: Hands) -> None:
+    def complete(self, member: GroupMember, now: datetime, ec2: Ec2) -> None:
         """Continue after a lifecycle action, or after its timeout."""
         member.waits_until, member.token, member.hook = None, "", None
         if member.state == GroupState.PENDING_WAIT:
             self._in_service(member, now)
         elif member.state == GroupState.TERMINATING_WAIT:
             member.state = GroupState.TERMINATING_PROCEED
-            hands.terminate(member.instance_id)
+            ec2.terminate(member.instance_id)
 
     def heartbeat(self, member: GroupMember, now: datetime) -> None:
         """Restart the hook's timeout for a waiting member."""
@@ -202,7 +202,7 @@ class ScalingGroup:
             moments += [dispatched, self._retry_at]
         return min((each for each in moments if each is not None and each > now), default=None)
 
-    def _grow(self, shape: GroupShape, missing: int, now: datetime, hands: Hands) -> None:
+    def _grow(self, shape: GroupShape, missing: int, now: datetime, ec2: Ec2) -> None:
         self._short_since = self._short_since or now
         dispatched = self._short_since + timedelta(seconds=self.delays.dispatch_seconds)
         if now < dispatched or (self._retry_at is not None and now < self._retry_at):
@@ -213,17 +213,17 @@ class ScalingGroup:
             f"{shape.desired - missing} to {shape.desired}."
         )
         for _ in range(missing):
-            if not self._launch(shape, cause, now, hands):
+            if not self._launch(shape, cause, now, ec2):
                 self._retry_at = now + timedelta(seconds=self.delays.retry_seconds)
                 return
         self._short_since = self._retry_at = None
 
-    def _launch(self, shape: GroupShape, cause: str, now: datetime, hands: Hands) -> bool:
+    def _launch(self, shape: GroupShape, cause: str, now: datetime, ec2: Ec2) -> bool:
         """Launch one instance in the zone with the fewest, of the first type that EC2 has there."""
         lifecycle = self._next_lifecycle(shape)
         refusal = LaunchRefusal(code="ValidationError", message="It names no instance type.")
         for pool in self._balanced(shape.pools):
-            got = hands.launch(pool, lifecycle)
+            got = ec2.launch(pool, lifecycle)
             if isinstance(got, LaunchRefusal):
                 refusal = got
                 continue
@@ -257,7 +257,7 @@ class ScalingGroup:
         in_zone = Counter(each.pool.zone for each in self.counting())
         return sorted(pools, key=lambda pool: (in_zone[pool.zone], pool.order))
 
-    def _shrink(self, shape: GroupShape, excess: int, now: datetime, hands: Hands) -> None:
+    def _shrink(self, shape: GroupShape, excess: int, now: datetime, ec2: Ec2) -> None:
         """End surplus members as AWS chooses them: of the fullest zone, the oldest."""
         for _ in range(excess):
             staying = [each for each in self.counting() if not each.protected]
@@ -266,10 +266,15 @@ class ScalingGroup:
                 return
             victim = min(staying, key=lambda m: (-in_zone[m.pool.zone], m.launched_at))
             why = "a difference between desired and actual capacity"
-            self._leave(shape, victim, why, now, hands)
+            self._leave(shape, victim, why, now, ec2)
 
     def _leave(
-        self, shape: GroupShape, member: GroupMember, why: str, now: datetime, hands: Hands
+        self,
+        shape: GroupShape,
+        member: GroupMember,
+        why: str,
+        now: datetime,
+        ec2: Ec2,
     ) -> None:
         if member.activity is not None:
             self._finish(member.activity, now)
@@ -281,8 +286,8 @@ class ScalingGroup:
         member.activity = self._note(described, cause, now)
         member.state = GroupState.TERMINATING
         waiting = GroupState.TERMINATING_WAIT
-        if not self._wait(shape, member, "terminate", waiting, now, hands):
-            hands.terminate(member.instance_id)
+        if not self._wait(shape, member, "terminate", waiting, now, ec2):
+            ec2.terminate(member.instance_id)
 
     def _wait(
         self,
@@ -291,7 +296,7 @@ class ScalingGroup:
         transition: Transition,
         state: GroupState,
         now: datetime,
-        hands: Hands,
+        ec2: Ec2,
     ) -> bool:
         """Make the member wait for the group's hook; return whether there is one."""
         hook = next((each for each in shape.hooks if each.transition == transition), None)
@@ -302,7 +307,7 @@ class ScalingGroup:
         member.waits_until = now + timedelta(seconds=hook.timeout_seconds)
         longest = min(HOOK_SECONDS_MAX, hook.timeout_seconds * 100)
         member.waits_at_most_until = now + timedelta(seconds=longest)
-        hands.announce(member)
+        ec2.announce(member)
         return True
 
     def _in_service(self, member: GroupMember, now: datetime) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from reconciler.bootstrap.second_loop.channel import Turn, decode, encode
-from reconciler.gitops.repository.followed import Followed, FollowedConfig, config_of
+from reconciler.gitops.repository.followed import BranchConfig, FollowedConfig, config_of
 from reconciler.gitops.repository.status import ClusterProgress
 from reconciler.model.errors import InputError, Problem
 from reconciler.ports.repository import CommitId
@@ -26,8 +26,8 @@ PROGRESS = ClusterProgress(config="sectors.yaml", cluster="a", stage="applied", 
 @pytest.mark.parametrize(
     "message",
     [
-        Followed(config=CONFIG),
-        Followed(config=None, trouble="no config", problems=(FAULT,)),
+        BranchConfig(config=CONFIG),
+        BranchConfig(config=None, trouble="no config", problems=(FAULT,)),
         Turn(text="at abc: unchanged", progress=(PROGRESS,)),
         Turn(text="at abc: stands by", progress=None),
         Turn(text="failed: no answer", progress=None, failed=True),

@@ -4,7 +4,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from reconciler.loops.reconcile_loop import CycleReport
-from reconciler.loops.reporters.combined import Gated, Reporters
+from reconciler.loops.reporters.combined import GatedReporter, Reporters
 from reconciler.model.errors import InvariantViolated, Unavailable
 from reconciler.model.plan import Plan
 from reconciler.model.snapshot import Snapshot
@@ -26,7 +26,7 @@ class Broken(Recorder):
         raise self.error
 
 
-def reported(*reporters: Recorder | Gated) -> Scene:
+def reported(*reporters: Recorder | GatedReporter) -> Scene:
     """A loop in which a pod waits, with these reporters."""
     scene = Scene()
     scene.world.add_pod(make_pod("waiting", cpu=1))
@@ -47,7 +47,7 @@ def test_reporter_that_fails_keeps_no_pod_waiting(error: Exception) -> None:
 
 def test_failure_of_a_reporter_is_logged_once_in_a_while_and_by_name() -> None:
     """A traceback in every cycle would drown the log."""
-    scene = reported(Gated(Broken(ValueError("odd")), lambda: True))
+    scene = reported(GatedReporter(Broken(ValueError("odd")), lambda: True))
     with capture_logs() as logs:
         scene.run(3)
     (entry,) = [each for each in logs if each["event"] == "report_failed"]

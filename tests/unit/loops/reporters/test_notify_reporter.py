@@ -3,7 +3,7 @@
 import pytest
 
 from reconciler.loops.reconcile_loop import CycleReport
-from reconciler.loops.reporters.combined import Gated
+from reconciler.loops.reporters.combined import GatedReporter
 from reconciler.loops.reporters.notify_reporter import LINES_MAX, NotifyReporter
 from reconciler.model.errors import Unavailable
 from reconciler.model.ids import NodeName
@@ -158,7 +158,7 @@ def test_cycle_that_cannot_plan_is_told_without_secrets(scene: Scene) -> None:
 def test_what_was_noted_before_the_lead_was_lost_is_not_told_later(scene: Scene) -> None:
     """Hours later, as the leader again, it would tell of nodes that were bought long ago."""
     leads = True
-    gated = Gated(scene.reporter, lambda: leads)
+    gated = GatedReporter(scene.reporter, lambda: leads)
     gated.action_ended(raised("applied"))
     leads = False
     gated.cycle_ended(CycleReport(number=1))

@@ -8,7 +8,7 @@ from typing import Any, cast
 import pytest
 
 from reconciler.config.catalogue import load_catalogue, render_catalogue
-from reconciler.gitops.repository.followed import Followed
+from reconciler.gitops.repository.followed import BranchConfig
 from reconciler.loops.second_loop.config_follower import ConfigFollower
 from reconciler.model.errors import InputError, Unavailable, UsageError
 from reconciler.ports.repository import Commit, CommitId, TreeFile
@@ -87,7 +87,7 @@ class Scene:
 
     def __init__(self, cluster: str = "c1", *, own_catalogue: bool = True) -> None:
         self.branch = Branch({})
-        self.heard: list[Followed] = []
+        self.heard: list[BranchConfig] = []
         self.follower = ConfigFollower(
             cast("Any", self),
             ["clusters/*/sectors.yaml"],
@@ -102,7 +102,7 @@ class Scene:
 
     def look(
         self, files: Mapping[str, str | Exception], *older: Mapping[str, str | Exception]
-    ) -> Followed:
+    ) -> BranchConfig:
         """One commit with these files, after older ones, and what is known afterwards."""
         self.branch = Branch(files, *older)
         self.commits += 1

@@ -13,7 +13,7 @@ from reconciler.planner.capacity.problem.problem import Item, Offer, Problem
 from reconciler.planner.capacity.search import search
 from reconciler.planner.capacity.search_cache import (
     CELLS_MAX,
-    Searched,
+    CachedSearch,
     forget_searches,
     known_or_packed,
     known_or_searched,
@@ -62,7 +62,7 @@ def _nothing_known() -> None:
     forget_searches()
 
 
-def shown(answer: Searched) -> tuple[object, ...]:
+def shown(answer: CachedSearch) -> tuple[object, ...]:
     """What is bought, in values that compare."""
     packing = answer.found.packing
     return packing.bins.tolist(), packing.amounts.tolist(), answer.found.optimal
@@ -94,7 +94,7 @@ def test_what_is_known_is_what_a_search_finds() -> None:
     for seed in [*range(PROBLEMS), *range(PROBLEMS)]:
         problem = random_problem(seed)
         fair = fair_prices(problem)
-        searched = Searched(fair=fair, found=search(problem, fair, SECONDS))
+        searched = CachedSearch(fair=fair, found=search(problem, fair, SECONDS))
         assert shown(known_or_searched(problem, SECONDS)) == shown(searched)
 
 

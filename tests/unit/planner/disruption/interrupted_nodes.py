@@ -8,7 +8,7 @@ from reconciler.model.frozen import FrozenMap
 from reconciler.model.plan import Plan
 from reconciler.model.text import rfc3339
 from tests.builders import ago, make_node
-from tests.unit.planner.scale_in.scene import make_scene_fleet
+from tests.unit.planner.disruption.scale_in.scene import make_scene_fleet
 
 FLEET = make_scene_fleet()
 TAINT = Taint(key=DRAINING_TAINT, value="interruption", effect="NoSchedule")

@@ -28,6 +28,14 @@ from tests.builders import (
     make_snapshot,
 )
 from tests.unit.planner.disruption.interrupted_nodes import targets
+from tests.unit.planner.disruption.scale_in.scene import (
+    annotations_set,
+    full,
+    kept,
+    make_scene_fleet,
+    on,
+    told,
+)
 from tests.unit.planner.disruption.updated_fleet import (
     FLEET,
     NEW,
@@ -38,14 +46,6 @@ from tests.unit.planner.disruption.updated_fleet import (
     node,
 )
 from tests.unit.planner.placed import drained
-from tests.unit.planner.scale_in.scene import (
-    annotations_set,
-    full,
-    kept,
-    make_scene_fleet,
-    on,
-    told,
-)
 
 
 def test_node_that_drains_at_last_stays_in_its_batch() -> None:

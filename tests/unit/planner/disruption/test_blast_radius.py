@@ -11,7 +11,15 @@ from reconciler.model.frozen import Labels
 from reconciler.model.plan import Plan
 from reconciler.planner.settings import BlastRadius, ScaleInSettings
 from tests.builders import ago, make_node, make_settings
-from tests.unit.planner.scale_in.scene import FLEET, drained, kept, on, planned, told, unneeded
+from tests.unit.planner.disruption.scale_in.scene import (
+    FLEET,
+    drained,
+    kept,
+    on,
+    planned,
+    told,
+    unneeded,
+)
 
 HURRIED = replace(FLEET, scale_in=ScaleInSettings(non_empty_at_once_max=10))
 QUARTER = BlastRadius(pods=25, percent=True)

@@ -20,9 +20,17 @@ from tests.builders import (
     make_node,
     make_settings,
 )
-from tests.unit.planner.scale_in.consolidation import LARGE, SMALL
-from tests.unit.planner.scale_in.consolidation import planned as consolidating
-from tests.unit.planner.scale_in.scene import FLEET, full, kept, on, planned, told, unneeded
+from tests.unit.planner.disruption.scale_in.consolidation import LARGE, SMALL
+from tests.unit.planner.disruption.scale_in.consolidation import planned as consolidating
+from tests.unit.planner.disruption.scale_in.scene import (
+    FLEET,
+    full,
+    kept,
+    on,
+    planned,
+    told,
+    unneeded,
+)
 
 MANY = ScaleInSettings(non_empty_at_once_max=10)
 HURRIED = replace(FLEET, scale_in=MANY)

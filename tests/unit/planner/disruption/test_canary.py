@@ -8,6 +8,7 @@ import pytest
 from reconciler.model.cluster import Node, Pod, Taint, Toleration
 from reconciler.model.plan import Plan
 from tests.builders import NOW, ago
+from tests.unit.planner.disruption.scale_in.scene import full, on
 from tests.unit.planner.disruption.updated_fleet import (
     FLEET,
     NEW,
@@ -19,7 +20,6 @@ from tests.unit.planner.disruption.updated_fleet import (
     state,
     watched,
 )
-from tests.unit.planner.scale_in.scene import full, on
 
 DAY = 86_400
 PROVEN: dict[str, Any] = {

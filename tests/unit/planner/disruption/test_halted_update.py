@@ -24,6 +24,14 @@ from tests.builders import (
     make_node,
 )
 from tests.unit.planner.disruption.interrupted_nodes import targets
+from tests.unit.planner.disruption.scale_in.scene import (
+    annotations_set,
+    full,
+    kept,
+    make_scene_fleet,
+    on,
+    told,
+)
 from tests.unit.planner.disruption.updated_fleet import (
     FLEET,
     NEW,
@@ -34,14 +42,6 @@ from tests.unit.planner.disruption.updated_fleet import (
     state,
 )
 from tests.unit.planner.placed import drained
-from tests.unit.planner.scale_in.scene import (
-    annotations_set,
-    full,
-    kept,
-    make_scene_fleet,
-    on,
-    told,
-)
 
 
 def never_joined() -> Instance:

@@ -26,7 +26,7 @@ from reconciler.planner.planner import plan
 from reconciler.planner.settings import DisruptionBudget
 from tests.builders import ago, make_node, make_settings, make_snapshot, selecting
 from tests.unit.planner.disruption.interrupted_nodes import FLEET, TAINT, begun, noticed, targets
-from tests.unit.planner.scale_in.scene import (
+from tests.unit.planner.disruption.scale_in.scene import (
     drained,
     full,
     kept,

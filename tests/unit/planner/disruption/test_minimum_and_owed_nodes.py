@@ -19,8 +19,7 @@ from tests.builders import (
     make_settings,
 )
 from tests.unit.planner.disruption.interrupted_nodes import targets
-from tests.unit.planner.placed import drained as emptied
-from tests.unit.planner.scale_in.scene import (
+from tests.unit.planner.disruption.scale_in.scene import (
     drained,
     full,
     kept,
@@ -30,6 +29,7 @@ from tests.unit.planner.scale_in.scene import (
     told,
     unneeded,
 )
+from tests.unit.planner.placed import drained as emptied
 
 FLEET = make_scene_fleet(min_capacity=2)
 DAY = 86_400.0

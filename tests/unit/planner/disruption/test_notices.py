@@ -42,7 +42,7 @@ from tests.unit.planner.disruption.queued_notices import (
     withdrawn,
     written,
 )
-from tests.unit.planner.scale_in.scene import full, on, told
+from tests.unit.planner.disruption.scale_in.scene import full, on, told
 
 SETTINGS = make_settings(FLEET)
 PASSED_OVER = make_settings(FLEET, drains_for_rebalance=False)

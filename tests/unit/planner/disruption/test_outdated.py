@@ -25,8 +25,7 @@ from reconciler.planner.settings import DisruptionBudget, PlannerSettings
 from tests.builders import ago, make_cloud_of, make_fleet, make_node, make_settings
 from tests.unit.planner.disruption.interrupted_nodes import targets
 from tests.unit.planner.disruption.queued_notices import results, seen, spot, written
-from tests.unit.planner.placed import drained
-from tests.unit.planner.scale_in.scene import (
+from tests.unit.planner.disruption.scale_in.scene import (
     full,
     kept,
     make_scene_fleet,
@@ -35,6 +34,7 @@ from tests.unit.planner.scale_in.scene import (
     told,
     unneeded,
 )
+from tests.unit.planner.placed import drained
 
 DAY = 86_400.0
 FLEET = make_scene_fleet(expire_after_seconds=DAY)

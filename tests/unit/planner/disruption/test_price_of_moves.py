@@ -8,9 +8,9 @@ import pytest
 from reconciler.model.actions import EvictPod, TaintNode, begins_drain
 from reconciler.planner.settings import ScaleInSettings
 from tests.builders import ago, make_fleet_settings, make_node, make_pod
-from tests.unit.planner.scale_in.consolidation import LARGE, SMALL, planned, raised
-from tests.unit.planner.scale_in.scene import FLEET, kept, on, told, unneeded
-from tests.unit.planner.scale_in.scene import planned as planned_for
+from tests.unit.planner.disruption.scale_in.consolidation import LARGE, SMALL, planned, raised
+from tests.unit.planner.disruption.scale_in.scene import FLEET, kept, on, told, unneeded
+from tests.unit.planner.disruption.scale_in.scene import planned as planned_for
 
 
 @pytest.mark.parametrize(("bound_seconds_ago", "goes"), [(299, False), (300, True)])

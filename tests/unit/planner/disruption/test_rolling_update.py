@@ -35,6 +35,14 @@ from tests.builders import (
     make_snapshot,
 )
 from tests.unit.planner.disruption.interrupted_nodes import targets
+from tests.unit.planner.disruption.scale_in.scene import (
+    annotations_set,
+    full,
+    kept,
+    make_scene_fleet,
+    on,
+    told,
+)
 from tests.unit.planner.disruption.updated_fleet import (
     FLEET,
     NEW,
@@ -47,14 +55,6 @@ from tests.unit.planner.disruption.updated_fleet import (
     state,
 )
 from tests.unit.planner.placed import drained
-from tests.unit.planner.scale_in.scene import (
-    annotations_set,
-    full,
-    kept,
-    make_scene_fleet,
-    on,
-    told,
-)
 
 TIMER = {UNNEEDED_SINCE: rfc3339(ago(60))}
 

@@ -10,9 +10,9 @@ from reconciler.model.frozen import FrozenMap
 from reconciler.model.text import rfc3339
 from tests.builders import ago, make_node
 from tests.unit.planner.disruption.interrupted_nodes import targets
+from tests.unit.planner.disruption.scale_in.scene import full, kept, make_scene_fleet, planned
 from tests.unit.planner.disruption.updated_fleet import made_of, node
 from tests.unit.planner.placed import drained
-from tests.unit.planner.scale_in.scene import full, kept, make_scene_fleet, planned
 
 FLEET = make_scene_fleet(min_capacity=2)
 DAY = 86_400.0

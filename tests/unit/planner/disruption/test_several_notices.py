@@ -31,7 +31,7 @@ from tests.unit.planner.disruption.queued_notices import (
     spot,
     withdrawn,
 )
-from tests.unit.planner.scale_in.scene import full, told
+from tests.unit.planner.disruption.scale_in.scene import full, told
 
 SETTINGS = make_settings(FLEET)
 REBOOT, RETIREMENT = 86_400.0, 172_800.0

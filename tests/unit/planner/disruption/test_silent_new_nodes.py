@@ -5,13 +5,13 @@ import pytest
 from reconciler.model.actions import TerminateInstance
 from reconciler.model.cluster import Node, Pod
 from tests.builders import ago
+from tests.unit.planner.disruption.scale_in.scene import full, kept, make_scene_fleet, told
 from tests.unit.planner.disruption.updated_fleet import (
     made_of,
     node,
     remembered,
     state,
 )
-from tests.unit.planner.scale_in.scene import full, kept, make_scene_fleet, told
 
 DAY = 86_400
 OLD_NAMES = [f"o{number}" for number in range(6)]

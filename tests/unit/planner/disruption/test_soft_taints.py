@@ -8,7 +8,7 @@ from reconciler.model.cluster import Node, Taint
 from reconciler.model.plan import Plan
 from reconciler.planner.settings import DisruptionBudget, ScaleInSettings
 from tests.builders import make_node, make_pod
-from tests.unit.planner.scale_in.scene import (
+from tests.unit.planner.disruption.scale_in.scene import (
     FLEET,
     full,
     is_soft,

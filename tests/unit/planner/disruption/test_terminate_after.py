@@ -33,8 +33,15 @@ from tests.builders import (
     make_settings,
     selecting,
 )
+from tests.unit.planner.disruption.scale_in.scene import (
+    full,
+    kept,
+    make_scene_fleet,
+    on,
+    planned,
+    told,
+)
 from tests.unit.planner.placed import drained
-from tests.unit.planner.scale_in.scene import full, kept, make_scene_fleet, on, planned, told
 
 DAY = 86_400.0
 HOUR = 3_600.0

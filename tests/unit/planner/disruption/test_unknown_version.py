@@ -11,6 +11,14 @@ from reconciler.model.saved_state import SavedFleetState
 from reconciler.model.text import rfc3339
 from tests.builders import ago
 from tests.unit.planner.disruption.interrupted_nodes import targets
+from tests.unit.planner.disruption.scale_in.scene import (
+    annotations_set,
+    full,
+    kept,
+    make_scene_fleet,
+    on,
+    told,
+)
 from tests.unit.planner.disruption.updated_fleet import (
     NEW,
     OLD,
@@ -23,14 +31,6 @@ from tests.unit.planner.disruption.updated_fleet import (
     watched,
 )
 from tests.unit.planner.placed import drained
-from tests.unit.planner.scale_in.scene import (
-    annotations_set,
-    full,
-    kept,
-    make_scene_fleet,
-    on,
-    told,
-)
 
 OBJECTS: list[Node | Pod] = [node("a"), node("b"), full("a"), full("b")]
 

@@ -12,9 +12,15 @@ from reconciler.model.saved_state import SavedFleetState
 from reconciler.model.text import rfc3339
 from reconciler.planner.settings import FleetSettings
 from tests.builders import HOME, ago, make_fleet_settings
+from tests.unit.planner.disruption.scale_in.scene import (
+    annotations_set,
+    full,
+    kept,
+    make_scene_fleet,
+    on,
+)
 from tests.unit.planner.disruption.updated_fleet import NEW, made_of, node
 from tests.unit.planner.placed import raised
-from tests.unit.planner.scale_in.scene import annotations_set, full, kept, make_scene_fleet, on
 
 OLDEST: dict[str, Any] = {"expire_after_seconds": 7200}
 TIMED = {UNNEEDED_SINCE: rfc3339(ago(3600))}

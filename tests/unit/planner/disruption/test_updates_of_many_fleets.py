@@ -17,15 +17,15 @@ from reconciler.model.plan import Plan
 from reconciler.model.text import rfc3339
 from reconciler.planner.settings import DisruptionBudget, FleetSettings, RollingUpdate
 from tests.builders import ago
-from tests.unit.planner.disruption.updated_fleet import NEW, TAINT, made_of, marked, node
-from tests.unit.planner.placed import drained
-from tests.unit.planner.scale_in.scene import (
+from tests.unit.planner.disruption.scale_in.scene import (
     annotations_set,
     kept,
     make_scene_fleet,
     on,
     told,
 )
+from tests.unit.planner.disruption.updated_fleet import NEW, TAINT, made_of, marked, node
+from tests.unit.planner.placed import drained
 
 A = make_scene_fleet(sector="alpha")
 B = make_scene_fleet(sector="beta")

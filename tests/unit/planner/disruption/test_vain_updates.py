@@ -11,6 +11,15 @@ from reconciler.model.text import rfc3339
 from reconciler.planner.settings import Headroom
 from tests.builders import ago
 from tests.unit.planner.disruption.interrupted_nodes import targets
+from tests.unit.planner.disruption.scale_in.scene import (
+    annotations_set,
+    full,
+    kept,
+    make_scene_fleet,
+    moves,
+    on,
+    told,
+)
 from tests.unit.planner.disruption.updated_fleet import (
     NEW,
     OLD,
@@ -21,15 +30,6 @@ from tests.unit.planner.disruption.updated_fleet import (
     node,
 )
 from tests.unit.planner.placed import drained
-from tests.unit.planner.scale_in.scene import (
-    annotations_set,
-    full,
-    kept,
-    make_scene_fleet,
-    moves,
-    on,
-    told,
-)
 
 ZONES = ("us-west-2a", "us-west-2b")
 FLEET = replace(make_scene_fleet(), zones=ZONES)

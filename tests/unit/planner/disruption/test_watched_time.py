@@ -8,6 +8,7 @@ from reconciler.model.cluster import Node, Pod
 from reconciler.model.containers import ContainerState
 from reconciler.model.saved_state import SavedFleetState
 from tests.builders import NOW, ago
+from tests.unit.planner.disruption.scale_in.scene import full, on
 from tests.unit.planner.disruption.updated_fleet import (
     NEW,
     made_of,
@@ -17,7 +18,6 @@ from tests.unit.planner.disruption.updated_fleet import (
     state,
     watched,
 )
-from tests.unit.planner.scale_in.scene import full, on
 
 Saved = tuple[SavedFleetState, ...]
 

@@ -31,7 +31,7 @@ from tests.builders import (
     make_settings,
     make_snapshot,
 )
-from tests.unit.planner.scale_in.scene import (
+from tests.unit.planner.disruption.scale_in.scene import (
     annotations_set,
     make_scene_fleet,
 )

@@ -39,8 +39,8 @@ from tests.builders import (
     make_settings,
     make_snapshot,
 )
+from tests.unit.planner.disruption.scale_in.scene import FLEET, full, instance, unneeded
 from tests.unit.planner.placed import ended
-from tests.unit.planner.scale_in.scene import FLEET, full, instance, unneeded
 
 LIVE = make_fleet(FLEET, 6)
 SETTINGS = make_settings(FLEET)

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from reconciler.records.demand import Seen, changes, encode_line, read_demand, seen_in
+from reconciler.records.demand import ObservedDemand, changes, encode_line, read_demand, seen_in
 from tests.builders import NOW
-from tests.unit.records.kube import Json, container, decode, object_json, pod_json
+from tests.unit.records.kubernetes.kube import Json, container, decode, object_json, pod_json
 
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 LINE = {"key": "k", "operator": "In", "values": ["x" * 1_300_000]}
@@ -37,8 +37,8 @@ def test_day_with_the_worst_pod_can_be_read(what: str) -> None:
     daemon_set = object_json(
         "DaemonSet", api="apps/v1", metadata={"namespace": "web"}, spec=template
     )
-    now = seen_in(decode(pod_json(**spec), daemon_set), None, NOW, {}, Seen())
-    lines = list(changes(Seen(), now, NOW, timedelta(days=1)))
+    now = seen_in(decode(pod_json(**spec), daemon_set), None, NOW, {}, ObservedDemand())
+    lines = list(changes(ObservedDemand(), now, NOW, timedelta(days=1)))
     written = b"".join(map(encode_line, lines))
     assert len(lines) == 3
     assert len(read_demand(io.BytesIO(written), "recorded").lines) == 2

@@ -6,7 +6,7 @@ import pytest
 from reconciler.planner.capacity.bounds.assignment import assignment_bound
 from reconciler.planner.capacity.bounds.fair_prices import fair_prices
 from reconciler.planner.capacity.node_sets.listing import by_resources, list_sets
-from reconciler.planner.capacity.node_sets.search import Cheapest, cheapest_set, suits
+from reconciler.planner.capacity.node_sets.search import CheapestSet, cheapest_set, suits
 from reconciler.planner.capacity.packings.exact import exact
 from reconciler.planner.capacity.problem.effort import Effort
 from reconciler.planner.capacity.problem.problem import Packing, Problem
@@ -18,7 +18,7 @@ from tests.unit.planner.capacity.problems import random_problem
 SEEDS = range(40)
 
 
-def _searched(problem: Problem, seconds: float = 0.2) -> Cheapest:
+def _searched(problem: Problem, seconds: float = 0.2) -> CheapestSet:
     seeds = list(candidates(problem, fair_prices(problem)))
     divisible = assignment_bound(problem)
     assert divisible is not None

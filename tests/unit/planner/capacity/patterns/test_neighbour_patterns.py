@@ -8,8 +8,12 @@ import pytest
 
 from reconciler.planner.capacity.patterns.columns import improve
 from reconciler.planner.capacity.patterns.master import Master
-from reconciler.planner.capacity.patterns.neighbour_patterns import MULTIPLES, Fillings, Nearby
-from reconciler.planner.capacity.patterns.pricing import Greedy
+from reconciler.planner.capacity.patterns.neighbour_patterns import (
+    MULTIPLES,
+    Fillings,
+    NeighbourPricer,
+)
+from reconciler.planner.capacity.patterns.pricing import GreedyPricer
 from reconciler.planner.capacity.problem.effort import Effort
 from reconciler.planner.capacity.problem.problem import Problem
 from reconciler.planner.placement.arrays import FloatArray, IntArray
@@ -49,11 +53,11 @@ def test_filling_looked_up_is_the_one_worth_most_for_the_room(seed: int) -> None
         assert fillings.value[found[0]] == pytest.approx(best)
 
 
-def nearby(problem: Problem, worth: FloatArray) -> tuple[Nearby, Master]:
+def nearby(problem: Problem, worth: FloatArray) -> tuple[NeighbourPricer, Master]:
     """A pricer next to a few greedily filled nodes."""
-    master, greedy = Master(problem), Greedy(problem)
+    master, greedy = Master(problem), GreedyPricer(problem)
     master.add(*greedy.seeds(worth, Effort(1.0)))
-    return Nearby(problem, master, greedy), master
+    return NeighbourPricer(problem, master, greedy), master
 
 
 @pytest.mark.parametrize("seed", SEEDS)

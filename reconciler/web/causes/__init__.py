@@ -1,0 +1,1 @@
+"""What is wrong with the running program: causes of trouble, and the rules that find them."""

@@ -1,0 +1,142 @@
+"""What a plan leaves out or holds back, as causes: rules beside those of `rules.py`.
+
+Each yields what one of the shipped alerts is about, so that the status names it too.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from reconciler.loops.reason_words import usual_remedy
+from reconciler.model.plan import Held, HeldCode, Plan, Unplaceable
+from reconciler.model.text import counted_noun
+from reconciler.planner.explain.held import held_in_words
+from reconciler.planner.fleets.health import MISSING, SILENT
+from reconciler.planner.planning_failure import CODE as PLANNING_FAILED
+from reconciler.telemetry.scrubbing import Scrubber
+from reconciler.web.causes.cause import BoardMoment, Cause, Rule, first_of
+
+NO_PROGRESS: Final = "no-progress"
+HELD_REMEDIES: Final[Mapping[HeldCode, str]] = {
+    "safety-stop": "wait for the next full list of the cluster; `reconciler explain node NODE` says"
+    " why the nodes would go",
+    "unproven-cluster": "check kube-context and config",
+    "clock-skew": "fix time synchronisation",
+    "stuck-cap": "find out why instances do not join: console output, image, user data, rights",
+    "termination-protected": "take the protection from termination away",
+    "unlisted-node": "look at the pod that is named: its node should be listed, or the pod gone",
+}
+"""What ends each measure that holds nodes."""
+
+
+def planning_failures(seen: BoardMoment) -> Iterator[Cause]:
+    """Yield what plans do without, as planning it fails with a bug."""
+    plan = seen.view.plan
+    if plan is None:
+        return
+    if plan.no_removals_because:
+        yield Cause(
+            kind="planning-failed",
+            level="degraded",
+            headline="No node is drained or ended",
+            detail=Scrubber().text(plan.no_removals_because),
+            remedy="report it with `reconciler snapshot`; drain interrupted nodes by hand",
+        )
+    pods = _refused(plan, PLANNING_FAILED)
+    if pods:
+        yield Cause(
+            kind="planning-failed",
+            level="degraded",
+            headline=f"Planning fails on {counted_noun(len(pods), 'pod')}",
+            detail=Scrubber().text(_first_of(pods, PLANNING_FAILED, " ")),
+            remedy="report it with `reconciler snapshot`; all other pods are served",
+        )
+
+
+def halted_updates(seen: BoardMoment) -> Iterator[Cause]:
+    """Yield rolling updates whose new nodes do not work."""
+    for update in seen.view.plan.updates if seen.view.plan is not None else ():
+        if update.state == "halted":
+            yield Cause(
+                kind="update-halted",
+                level="degraded",
+                headline=f"Rolling update of {update.fleet} in {update.region} is halted",
+                detail=f"launch template version {update.version}: {update.because}",
+                remedy="fix the launch template, or let it go on with `resume-update`; the old"
+                " nodes serve meanwhile",
+            )
+
+
+def held_nodes(seen: BoardMoment) -> Iterator[Cause]:
+    """Yield nodes and instances that would go, by the safety measure that holds them."""
+    found: dict[HeldCode, list[Held]] = {}
+    for each in seen.view.plan.held if seen.view.plan is not None else ():
+        found.setdefault(each.code, []).append(each)
+    for code, held in sorted(found.items()):
+        names = first_of(each.node or f"instance {each.instance}" for each in held)
+        verb, each_one = ("is", "it") if len(held) == 1 else ("are", "each")
+        yield Cause(
+            kind="nodes-held",
+            level="limited",
+            headline=f"{counted_noun(len(held), 'node')} {verb} held ({code})",
+            detail=f"{names}: {each_one} would go, but {held_in_words(held[0])}",
+            remedy=HELD_REMEDIES[code],
+        )
+
+
+def no_progress(seen: BoardMoment) -> Iterator[Cause]:
+    """Yield pods for which nothing is bought any more, as new nodes did not help them."""
+    plan = seen.view.plan
+    if plan is None or not plan.quarantined:
+        return
+    pods = _refused(plan, NO_PROGRESS)
+    yield Cause(
+        kind="no-progress",
+        level="limited",
+        headline=f"New nodes do not help {counted_noun(plan.quarantined, 'kind')} of pods",
+        detail=_first_of(pods, NO_PROGRESS, ": ") if pods else "",
+        remedy=usual_remedy(NO_PROGRESS),
+    )
+
+
+def below_minimum(seen: BoardMoment) -> Iterator[Cause]:
+    """Yield fleets with fewer nodes than their minimum that EC2 gives nothing.
+
+    Those that EC2 does not have, and those of regions that do not answer, are told of elsewhere.
+    """
+    plan = seen.view.plan
+    short = [
+        each
+        for each in (plan.fleets if plan is not None else ())
+        if each.unavailable and each.joined < each.min and each.state not in {MISSING, SILENT}
+    ]
+    if short:
+        nodes = sum(each.min - each.joined for each in short)
+        yield Cause(
+            kind="below-minimum",
+            level="limited",
+            headline=f"{counted_noun(nodes, 'node')} of min_capacity {_do(nodes)} not come",
+            detail=first_of((f"{f.fleet} in {f.region}: {f.unavailable}" for f in short), "; "),
+            remedy="`reconciler explain fleet NAME` says more",
+        )
+
+
+def _do(count: int) -> str:
+    return "does" if count == 1 else "do"
+
+
+def _refused(plan: Plan, code: str) -> list[Unplaceable]:
+    """Return the pods of which a reason has this code."""
+    return [pod for pod in plan.unplaceable if any(each.code == code for each in pod.reasons)]
+
+
+def _first_of(pods: list[Unplaceable], code: str, between: str) -> str:
+    """Return why the first one waits, and in how many other namespaces some do."""
+    first = pods[0]
+    detail = next(each.detail for each in first.reasons if each.code == code)
+    more = len({each.pod.namespace for each in pods}) - 1
+    text = f"{first.pod}{between}{detail}"
+    return f"{text}; also in {counted_noun(more, 'more namespace')}" if more else text
+
+
+HELD_BACK: Final[tuple[Rule, ...]] = (halted_updates, no_progress, below_minimum, held_nodes)
+"""Those that come after the other causes of their level."""

@@ -1,0 +1,1 @@
+"""Scale-up: groups, spreads, limits, priorities, and what is bought for pods."""

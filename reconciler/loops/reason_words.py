@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Final
 
-from reconciler.model.plan import ReasonKind
+from reconciler.model.unplaceable import ReasonKind
 
 FLEETS_LEFT_OUT: Final[Mapping[str, str]] = {
     "not-maintained": "only fleets of type maintain can be scaled; this one is request or instant",

@@ -7,8 +7,9 @@ from reconciler.model.action_order import in_order
 from reconciler.model.actions import DeleteNode, SetCapacity, TerminateInstance
 from reconciler.model.ids import FleetId, NodeName, PodKey
 from reconciler.model.placements import Dispatch, Placements
-from reconciler.model.plan import Cost, FallbackNodes, FleetPlan, Kept, Plan, Reason, Unplaceable
+from reconciler.model.plan import Cost, FallbackNodes, FleetPlan, Kept, Plan
 from reconciler.model.snapshot import Ignored
+from reconciler.model.unplaceable import Reason, Unplaceable
 from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.clocks import clock_skew
 from reconciler.planner.cost_limits import cost_of_targets, extra_nano_usd

@@ -9,7 +9,8 @@ from typing import Any
 from reconciler.gitops.repository.status import progress_json
 from reconciler.loops.describe import describe
 from reconciler.loops.reporters.log_reporter import summary
-from reconciler.model.plan import Plan, Reason
+from reconciler.model.plan import Plan
+from reconciler.model.unplaceable import Reason
 from reconciler.planner.placement.dimensions import BASIC
 from reconciler.records.binding import binding_to_json
 from reconciler.records.plan import plan_to_json

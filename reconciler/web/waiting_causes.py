@@ -9,8 +9,9 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from reconciler.model.ids import Region
-from reconciler.model.plan import Plan, Reason, ReasonKind
+from reconciler.model.plan import Plan
 from reconciler.model.text import counted_noun
+from reconciler.model.unplaceable import Reason, ReasonKind
 from reconciler.web.cause import Cause, CauseKind, Rule, Seen, first_of
 
 

@@ -7,9 +7,10 @@ from reconciler.loops.reconcile_loop import CycleReport
 from reconciler.model.actions import SetCapacity, TerminateInstance
 from reconciler.model.ids import PodKey
 from reconciler.model.outcome import Outcome
-from reconciler.model.plan import Plan, Reason, with_shared
+from reconciler.model.plan import Plan
 from reconciler.model.snapshot import Snapshot
 from reconciler.model.text import counted_noun
+from reconciler.model.unplaceable import Reason, with_shared
 from reconciler.planner.explain.held import held_in_words
 from reconciler.ports.notifier import Notifier
 from reconciler.records.binding import binding_to_json, verdict_line

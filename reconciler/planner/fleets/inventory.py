@@ -10,9 +10,9 @@ from reconciler.model.cluster import NO_RESOURCES, Node, Resources, Taint
 from reconciler.model.fleet import Fleet, Instance
 from reconciler.model.frozen import NO_LABELS, FrozenMap, Labels
 from reconciler.model.ids import FleetKey, NodeName, Region
-from reconciler.model.plan import UnavailableKind
 from reconciler.model.saved_state import InterruptedPool, SavedFleetState
 from reconciler.model.snapshot import CloudState, Snapshot
+from reconciler.model.unplaceable import UnavailableKind
 from reconciler.planner.clocks import is_skewed
 from reconciler.planner.fleets.binding import judge_binding
 from reconciler.planner.fleets.health import (

@@ -10,11 +10,10 @@ from reconciler.model.cluster import (
     PodAffinityTerm,
     PodSpec,
     PodTraits,
-    Toleration,
     TopologySpreadConstraint,
 )
 from reconciler.model.frozen import NO_LABELS, Labels
-from reconciler.model.selectors import LabelSelector, NodeSelector
+from reconciler.model.selectors import LabelSelector
 from reconciler.planner.placement.arrays import IntArray
 from reconciler.planner.placement.dimensions import dimensions_for
 from reconciler.planner.placement.kinds import ZONE
@@ -22,7 +21,6 @@ from reconciler.planner.placement.label_keys import (
     NOWHERE,
     Offered,
     node_label_keys,
-    node_selector_keys,
     reads_names,
     selector_keys,
     terms_of,
@@ -30,6 +28,7 @@ from reconciler.planner.placement.label_keys import (
     with_label_keys,
 )
 from reconciler.planner.placement.namespaces import NamespaceIndex
+from reconciler.planner.placement.static_constraints import StaticConstraints
 from reconciler.planner.placement.volumes import NO_VOLUMES, VolumeNeeds, VolumeResolver
 
 
@@ -71,37 +70,6 @@ class PodClass:
 
 Group = tuple[PodClass, list[Pod]]
 """Pods of one class."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StaticConstraints:
-    """What the static filters read of a pod; equal ones have one verdict per node kind."""
-
-    node_selector: Labels
-    node_affinity: NodeSelector | None
-    tolerations: tuple[Toleration, ...]
-    volumes: VolumeNeeds
-
-    def label_keys(self) -> tuple[str, ...]:
-        """Return the keys of the node labels that the filters read, in order."""
-        keys = set(self.node_selector).union(*map(node_selector_keys, self._selectors()))
-        return tuple(sorted(keys))
-
-    def names(self) -> frozenset[str] | None:
-        """Return the node names that the constraints mention; all other names are equivalent.
-
-        None if an expression compares names in another way, so that no two names are equivalent.
-        """
-        terms = [term for selector in self._selectors() for term in selector.terms]
-        lines = [line for term in terms for line in term.fields]
-        if any(line.operator in {"Gt", "Lt"} for line in lines):
-            return None
-        return frozenset([value for line in lines for value in line.values])
-
-    def _selectors(self) -> Sequence[NodeSelector]:
-        if self.node_affinity is None:
-            return self.volumes.selectors
-        return (*self.volumes.selectors, self.node_affinity)
 
 
 _NEAR_NOWHERE = (PodAffinityTerm(topology_key=NOWHERE, selector=None),)

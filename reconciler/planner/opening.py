@@ -21,7 +21,7 @@ from reconciler.planner.fleets.displaced import displaced_pods, with_displaced
 from reconciler.planner.fleets.headroom import headroom_pods
 from reconciler.planner.fleets.instances.protected_instances import still_protected
 from reconciler.planner.fleets.instances.stuck_ends import StuckEndLedger, limits_for
-from reconciler.planner.fleets.inventory import Inventory, take_inventory
+from reconciler.planner.fleets.inventory import Inventory
 from reconciler.planner.fleets.live import with_config_names
 from reconciler.planner.fleets.new_nodes.daemons_that_fit import Daemons
 from reconciler.planner.fleets.new_nodes.devices import with_promised_devices
@@ -29,6 +29,7 @@ from reconciler.planner.fleets.new_nodes.learned import with_learned
 from reconciler.planner.fleets.new_nodes.new_node import NewNode, daemons_of, new_node
 from reconciler.planner.fleets.new_nodes.shown_nodes import with_shown_nodes
 from reconciler.planner.fleets.spot.spot_return import SpotReturn, with_spot_returns
+from reconciler.planner.fleets.taking_inventory import take_inventory
 from reconciler.planner.launching_nodes import plan_launching
 from reconciler.planner.node_rows import node_row
 from reconciler.planner.placement.attach_limits import least_ebs_limit

@@ -91,23 +91,19 @@ def open_builder(
     """
     found = _take_stock(snapshot, settings, also)
     demand = _demand(found, settings, left_out)
-    new_nodes = _on_new_nodes(found.offers.values())
-    table = ClassTable(
-        [*_distinct(found, demand), *found.asked_about, *new_nodes],
-        snapshot.cluster.namespaces,
-        found.resolver,
-        found.offered,
-    )
+    on_new_nodes = _on_new_nodes(found.offers.values())
+    pods = [*_distinct(found, demand), *found.asked_about, *on_new_nodes]
+    table = ClassTable(pods, snapshot.cluster.namespaces, found.resolver, found.offered)
     running = bound_by_class(_excluding(found.bound, {pod.key for pod in found.displaced}), table)
     waiting = waiting_classes(demand.unschedulable, table)
     for pod in found.asked_about:
         table.of(pod, bound=False)
-    for pod in new_nodes:
+    for pod in on_new_nodes:
         table.of_daemon(pod)
     nodes = {node.name: node for node in sorted(snapshot.cluster.nodes, key=lambda n: n.name)}
     row_of = {name: row for row, name in enumerate(nodes)}
     sim = _with_nodes(Simulation(table), nodes, found.inventory, found.volume_limits)
-    sim.load((pod_class, _rows(pods, row_of)) for pod_class, pods in running)
+    sim.load((pod_class, _rows(members, row_of)) for pod_class, members in running)
     alive, stuck = parted_by_stuck_terminating(found.bound, nodes, snapshot.at)
     view = ClusterView(
         snapshot=snapshot,

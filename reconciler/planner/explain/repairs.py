@@ -34,7 +34,7 @@ from reconciler.planner.placement.kinds import (
 from reconciler.planner.placement.kinds import with_zone_aliases as aliased
 from reconciler.planner.placement.simulation import RowSpec
 from reconciler.planner.placement.static_constraints import StaticConstraints
-from reconciler.planner.placement.volumes import VolumeNeeds
+from reconciler.planner.placement.volume_needs import VolumeNeeds
 from reconciler.planner.policies.scale_up.wording import failing_lines, nearest_term, shown_line
 
 STEPS_MAX = 12

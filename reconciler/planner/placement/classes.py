@@ -29,7 +29,8 @@ from reconciler.planner.placement.label_keys import (
 )
 from reconciler.planner.placement.namespaces import NamespaceIndex
 from reconciler.planner.placement.static_constraints import StaticConstraints
-from reconciler.planner.placement.volumes import NO_VOLUMES, VolumeNeeds, VolumeResolver
+from reconciler.planner.placement.volume_needs import NO_VOLUMES, VolumeNeeds
+from reconciler.planner.placement.volumes import VolumeResolver
 
 
 @dataclass(slots=True, eq=False)

@@ -7,7 +7,7 @@ from reconciler.model.cluster import Toleration
 from reconciler.model.frozen import Labels
 from reconciler.model.selectors import NodeSelector
 from reconciler.planner.placement.label_keys import node_selector_keys
-from reconciler.planner.placement.volumes import VolumeNeeds
+from reconciler.planner.placement.volume_needs import VolumeNeeds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,7 +13,7 @@ from reconciler.planner.fleets.new_nodes.daemons_that_fit import Daemon
 from reconciler.planner.placement.dimensions import OTHER_PORTS, PORTS_MAX
 from reconciler.planner.placement.kinds import ZONE, ZONE_KEYS, region_of_open
 from reconciler.planner.placement.simulation import RowSpec
-from reconciler.planner.placement.volumes import VolumeNeeds
+from reconciler.planner.placement.volume_needs import VolumeNeeds
 
 
 def shown_line(requirement: Requirement) -> str:

@@ -15,7 +15,7 @@ from reconciler.planner.placement.filters.static import (
 )
 from reconciler.planner.placement.kinds import KindTable
 from reconciler.planner.placement.static_constraints import StaticConstraints
-from reconciler.planner.placement.volumes import NO_VOLUMES
+from reconciler.planner.placement.volume_needs import NO_VOLUMES
 from tests.unit.planner.counted_lines import CountedLine
 
 NAMES = ("n0", "n1", "n2", "n3", "n4", "n5", "1", "2")

@@ -84,9 +84,7 @@ def planner_settings(
         default_sector=config.default_sector or None,
         pod_namespace=config.pod_namespace,
         scale_in=scale_in_settings(config.scale_in),
-        reserved=FrozenMap(
-            {"cpu": config.reserved_cpu_milli, "memory": config.reserved_memory_bytes}
-        ),
+        reserved=_reserved(config),
         prices=_price_source(catalogue),
         balance=balance_settings(config),
         usd_per_hour_max=config.max_hourly_usd,
@@ -98,9 +96,7 @@ def planner_settings(
         rolling_update=_rolling_update(config),
         spot_rescheduler=spot_rescheduler(config.spot_rescheduler),
         spot_return=_spot_return(config),
-        stuck_ends=planner.StuckEndSettings(
-            per_cycle=config.stuck_ends.per_cycle, per_hour=config.stuck_ends.per_hour
-        ),
+        stuck_ends=_stuck_ends(config),
         headroom=_headroom(config),
         timezone=config.timezone,
         disruption_budgets=_budgets(config.disruption_budgets) or DEFAULT_BUDGETS,
@@ -130,6 +126,17 @@ def _headroom(config: SectorConfig) -> tuple[planner.Headroom, ...]:
         )
         for item in config.headroom
     )
+
+
+def _reserved(config: SectorConfig) -> Resources:
+    """Return what of each node is kept for daemons."""
+    return FrozenMap({"cpu": config.reserved_cpu_milli, "memory": config.reserved_memory_bytes})
+
+
+def _stuck_ends(config: SectorConfig) -> planner.StuckEndSettings:
+    """Return how many instances that never became nodes are ended at once, and in an hour."""
+    stated = config.stuck_ends
+    return planner.StuckEndSettings(per_cycle=stated.per_cycle, per_hour=stated.per_hour)
 
 
 def _price_source(catalogue: Mapping[str, InstanceType]) -> PriceSource | None:

@@ -128,21 +128,7 @@ class _Drains:
         self._undecided.discard(node.name)
         view = builder.view
         pods = view.pods_on.get(node.name, [])
-        judge = self._judge(node, key, drain)
-        begun = DRAIN_STARTED in node.annotations
-        remaining = builder.targets[key] - 1 - self._lowerings_to_come.get(key, 0)
-        lowers_too_far = not _already_lowered(builder, key) and remaining < status.min
-        beside = [pod for pod in pods if not counts(pod)]
-        kept = protection(view, node) or irreplaceable_pod(judge, beside)
-        if kept is not None:
-            kept = Blocker(kept.code, f"{kept.detail}: it may not be removed")
-        elif lowers_too_far or not minimum_stays(builder, status, self._undecided):
-            kept = at_minimum(status)
-        elif view.row_of[node.name] in builder.used_rows or (in_use(pods) and not begun):
-            kept = Blocker("in-use", "it is used again")
-        else:
-            kept = kept_by_duplicate(view, node) or self._stays_afterwards(node, key, drain)
-            kept = kept or reason_gone(view, node, key, drain)
+        kept = self._kept_after_all(node, key, drain, pods)
         if kept is not None:
             builder.cancel_drain(give_back(node, drain.policy, kept.detail))
         elif in_use(pods):
@@ -153,6 +139,31 @@ class _Drains:
             builder.block(node, "deleting", "its last pods are being deleted")
         else:
             _end(builder, node, key, drain)
+
+    def _kept_after_all(
+        self, node: Node, key: FleetKey, drain: Disruption, pods: Sequence[Pod]
+    ) -> Blocker | None:
+        """Return why the node is no longer to leave; None while its drain may go on."""
+        builder, view = self._builder, self._builder.view
+        beside = [pod for pod in pods if not counts(pod)]
+        kept = protection(view, node) or irreplaceable_pod(self._judge(node, key, drain), beside)
+        if kept is not None:
+            return Blocker(kept.code, f"{kept.detail}: it may not be removed")
+        if self._falls_below_minimum(key):
+            return at_minimum(view.statuses[key])
+        begun = DRAIN_STARTED in node.annotations
+        if view.row_of[node.name] in builder.used_rows or (in_use(pods) and not begun):
+            return Blocker("in-use", "it is used again")
+        kept = kept_by_duplicate(view, node) or self._stays_afterwards(node, key, drain)
+        return kept or reason_gone(view, node, key, drain)
+
+    def _falls_below_minimum(self, key: FleetKey) -> bool:
+        """Return whether one node less would leave the fleet without its minimum."""
+        builder, status = self._builder, self._builder.view.statuses[key]
+        remaining = builder.targets[key] - 1 - self._lowerings_to_come.get(key, 0)
+        if not _already_lowered(builder, key) and remaining < status.min:
+            return True
+        return not minimum_stays(builder, status, self._undecided)
 
     def _rules(self, drain: Disruption) -> SpotRescheduler | None:
         """Return the settings of the spot rescheduler if it drains the node; None otherwise."""

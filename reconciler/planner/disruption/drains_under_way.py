@@ -4,17 +4,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import timedelta
 
-from reconciler.model.actions import (
-    DRAIN_PROGRESS,
-    DRAIN_STARTED,
-    AnnotateNode,
-    TerminateInstance,
-    ends_drain,
-)
+from reconciler.model.actions import DRAIN_STARTED, TerminateInstance, ends_drain
 from reconciler.model.cluster import Node, Pod
 from reconciler.model.counted import counts
 from reconciler.model.ids import FleetKey, NodeName
-from reconciler.model.text import counted_noun, duration, rfc3339
+from reconciler.model.text import counted_noun
 from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.disruption.abandoned_drains import give_back_abandoned
 from reconciler.planner.disruption.blocker import Blocker
@@ -24,13 +18,9 @@ from reconciler.planner.disruption.blockers.nodes import (
     kept_by_duplicate,
     protection,
 )
-from reconciler.planner.disruption.blockers.pods import (
-    at_minimum,
-    blocking_pod,
-    comes_again,
-)
+from reconciler.planner.disruption.blockers.pods import at_minimum, blocking_pod, comes_again
+from reconciler.planner.disruption.drain_time import time_notes, too_long
 from reconciler.planner.disruption.drains.actions import (
-    annotate,
     delete_when_terminated,
     end_empty_node,
     end_of_drain,
@@ -46,7 +36,6 @@ from reconciler.planner.disruption.drains.overdue import (
     is_overdue,
 )
 from reconciler.planner.disruption.drains.replacement_sets import SetsUnderWay
-from reconciler.planner.disruption.drains.rounds import timed_out
 from reconciler.planner.disruption.drains.stuck_terminating import STUCK_AFTER
 from reconciler.planner.disruption.drains.timers import stop_timer
 from reconciler.planner.disruption.limits.removals import minimum_stays
@@ -64,7 +53,6 @@ from reconciler.planner.disruption.state import Disruption, disruption_of
 from reconciler.planner.nodes.drain_taints import is_draining
 from reconciler.planner.rules import Judge, Verdict, judge_of
 from reconciler.planner.settings import ScaleInSettings, SpotRescheduler
-from reconciler.planner.view import ClusterView
 
 
 def continue_drains(builder: PlanBuilder) -> list[Relocation]:
@@ -200,7 +188,7 @@ class _Drains:
             seconds = settings.pod_eviction_timeout_seconds + more
             settings = replace(settings, pod_eviction_timeout_seconds=seconds)
             drain = replace(drain, progress=None)
-        return _too_long(self._builder.view, drain, settings, *left)
+        return too_long(self._builder.view, drain, settings, *left)
 
     def _was_refused(self, node: Node, key: FleetKey, drain: Disruption) -> bool:
         """Return whether evictions from an overdue node have been refused for the time of a drain.
@@ -280,7 +268,7 @@ class _Drains:
         self.begun.append(moves)
         self._lowerings_to_come[key] = self._lowerings_to_come.get(key, 0) + 1
         builder.reserve_moves(moves.rows)
-        builder.mark(*_noted(view, node, drain, (len(left), ending)))
+        builder.mark(*time_notes(view, node, drain, (len(left), ending)))
         if halted is not None:
             builder.block(node, *halted)
             return
@@ -332,42 +320,7 @@ class _Drains:
             builder.cancel_drain(give_up(builder.view, node, drain.policy, why))
             return
         builder.block(node, *halted)
-        builder.mark(*_noted(builder.view, node, drain, (0, 0)))
-
-
-def _too_long(
-    view: ClusterView, drain: Disruption, settings: ScaleInSettings, to_evict: int, ending: int
-) -> Blocker | None:
-    """Return a blocker if the drain has taken too long; None while there is time left."""
-    started, progress = drain.started or view.at, drain.progress
-    if progress is not None:
-        return timed_out(progress.after(view.at, to_evict, ending), started, view.at, settings)
-    limit_seconds = settings.pod_eviction_timeout_seconds
-    if not to_evict:
-        limit_seconds += settings.graceful_termination_max_seconds
-    spent = view.at - started
-    if spent <= timedelta(seconds=limit_seconds):
-        return None
-    return Blocker("drain-timeout", f"not empty {duration(spent)} after its drain began")
-
-
-def _noted(
-    view: ClusterView, node: Node, drain: Disruption, left: tuple[int, int]
-) -> list[AnnotateNode]:
-    """Return the drain's annotations that change: its progress, or a start that is unreadable.
-
-    An unreadable or missing start is written again as now, so that the drain can time out.
-    """
-    marks: list[tuple[str, str, str]] = []
-    text = node.annotations.get(DRAIN_STARTED, "")
-    started = drain.started
-    if started is None or (started >= view.at and text != rfc3339(view.at)):
-        marks.append((DRAIN_STARTED, rfc3339(view.at), "the start of its drain cannot be read"))
-    if drain.progress is not None:
-        now = str(drain.progress.after(view.at, *left))
-        if now != node.annotations[DRAIN_PROGRESS]:
-            marks.append((DRAIN_PROGRESS, now, "its drain in rounds has made progress"))
-    return [annotate(node, key, value, drain.policy, because) for key, value, because in marks]
+        builder.mark(*time_notes(builder.view, node, drain, (0, 0)))
 
 
 def _end(builder: PlanBuilder, node: Node, key: FleetKey, drain: Disruption) -> None:

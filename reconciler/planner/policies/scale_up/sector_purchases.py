@@ -84,6 +84,10 @@ def _fleets_of(builder: PlanBuilder, group: SectorGroup) -> list[FleetStatus]:
 
 
 def _buy_for_group(builder: PlanBuilder, group: SectorGroup, members: list[WaitingClass]) -> None:
+    """Buy for pods of one group of sectors, from one tier of regions after the other.
+
+    What its purchases cost, and whether a limit kept it from some, is noted in the group.
+    """
     fleets = _fleets_of(builder, group)
     silent = silent_for_a_moment(builder.view, fleets, group.sectors)
     before = builder.purchases.nano_usd_per_hour
@@ -95,8 +99,7 @@ def _buy_for_group(builder: PlanBuilder, group: SectorGroup, members: list[Waiti
                 w
                 for w in level
                 if w.left
-                and w.pod_class.number not in builder.purchases.quarantined
-                and w.pod_class.number not in builder.purchases.awaiting_bind
+                and _may_be_bought_for(builder, w)
                 and (tier == 0 or moves_on(builder, w, fleets, tier))
                 and not awaits_answer(builder, w, silent, tier)
             ]
@@ -104,6 +107,12 @@ def _buy_for_group(builder: PlanBuilder, group: SectorGroup, members: list[Waiti
                 group.over_budget.update(w.pod_class.number for w in level)
         group.asked_at.update((w.pod_class.number, len(builder.reservations)) for w in level)
     group.nano_usd_per_hour += builder.purchases.nano_usd_per_hour - before
+
+
+def _may_be_bought_for(builder: PlanBuilder, waiting: WaitingClass) -> bool:
+    """Return whether earlier purchases let more be bought for the class now (`progress`)."""
+    number, purchases = waiting.pod_class.number, builder.purchases
+    return number not in purchases.quarantined and number not in purchases.awaiting_bind
 
 
 def _tiers(fleets: Sequence[FleetStatus]) -> range:

@@ -29,17 +29,29 @@ def propose(builder: PlanBuilder) -> None:
     outages = _outages(view)
     for node in view.nodes.values():
         key = inventory.fleet_of_node.get(node.name)
-        if key is None or node.unreadable or node.deleting or node.instance_id is None:
+        if key is None or _is_left_to_others(view, node, key):
             continue
-        if node.name in inventory.leaving or node.name in inventory.interrupted:
-            continue
-        if is_draining(node) and not inventory.is_unseen(node, key):
-            continue  # its drain ends it
         since = _unready_since(view, node)
         if since is not None and key.region in outages and node.name in inventory.instance_of_node:
             builder.block(node, "not-ready", outages[key.region])
         elif since is not None:
             _resolve(builder, node, key, duration(view.at - since))
+    _note_leftovers(builder)
+
+
+def _is_left_to_others(view: ClusterView, node: Node, key: FleetKey) -> bool:
+    """Return whether the node cannot be judged, or ends by another method: its drain or EC2."""
+    inventory = view.inventory
+    if node.unreadable or node.deleting or node.instance_id is None:
+        return True
+    if node.name in inventory.leaving or node.name in inventory.interrupted:
+        return True
+    return is_draining(node) and not inventory.is_unseen(node, key)
+
+
+def _note_leftovers(builder: PlanBuilder) -> None:
+    """Note Node objects of ours whose instance runs under another node."""
+    view, inventory = builder.view, builder.view.inventory
     for machine, aliases in inventory.duplicate_nodes.items():
         for name in aliases:
             if FLEET in view.nodes[name].labels and name not in inventory.fleet_of_node:

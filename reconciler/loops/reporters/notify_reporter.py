@@ -47,6 +47,17 @@ class NotifyReporter:
             self._lines.append(f"cluster {verdict_line(binding_to_json(binding))}")
         if plan.no_removals_because and self._repeats.is_news("planning"):
             self._lines.append(f"no node is drained or ended: {plan.no_removals_because}")
+        self._tell_fleets(plan)
+        self._tell_unplaceable(plan)
+        if plan.orphans and self._repeats.is_news("orphans"):
+            self._lines.append(f"{counted_noun(plan.orphans, 'instance')} of ours without a fleet")
+        for held in plan.held:
+            name = held.node or f"of instance {held.instance}"
+            if self._repeats.is_news("held", name, held.code):
+                self._lines.append(f"node {name} is held ({held.code}): {held_in_words(held)}")
+
+    def _tell_fleets(self, plan: Plan) -> None:
+        """Collect fleets that are not asked for nodes, and rolling updates that are halted."""
         for fleet in plan.fleets:
             place = f"{fleet.fleet} ({fleet.region})"
             if fleet.unavailable and self._repeats.is_news("unavailable", place):
@@ -57,13 +68,6 @@ class NotifyReporter:
             if halted and self._repeats.is_news("halted", place, update.version):
                 what = f"rolling update to launch template version {update.version} is halted"
                 self._lines.append(f"{place}: {what}: {update.because}")
-        self._tell_unplaceable(plan)
-        if plan.orphans and self._repeats.is_news("orphans"):
-            self._lines.append(f"{counted_noun(plan.orphans, 'instance')} of ours without a fleet")
-        for held in plan.held:
-            name = held.node or f"of instance {held.instance}"
-            if self._repeats.is_news("held", name, held.code):
-                self._lines.append(f"node {name} is held ({held.code}): {held_in_words(held)}")
 
     def _tell_unplaceable(self, plan: Plan) -> None:
         known = frozenset() if self._repeats.is_news("unplaceable") else self._unplaceable

@@ -1,8 +1,8 @@
 """`reconciler import`: a sector config for fleets and groups that exist."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -13,6 +13,10 @@ from reconciler.cli.terminal.output import Output, OutputOption, print_data, pri
 from reconciler.cli.terminal.progress_line import working
 from reconciler.model.errors import UsageError
 from reconciler.model.text import counted_noun
+
+if TYPE_CHECKING:
+    from reconciler.gitops.adoption.adopt import Adoption
+    from reconciler.model.snapshot import Ignored
 
 EXAMPLE = """reconciler import --cluster-name analytics --out fleets
 reconciler import --config config.yaml --cluster-name analytics --aws fleets.json --out fleets
@@ -85,29 +89,34 @@ def command(
     with working("reading fleets and groups"):
         made, ignored = adopt_existing(request)
     if (form := wanted(output)) is not Output.TABLE:
-        print_data(
-            {
-                "fleets": list(made.fleets),
-                "left_out": dict(made.left_out),
-                "notes": list(made.notes),
-                "unreadable": [
-                    {"kind": each.kind, "name": each.name, "detail": each.detail}
-                    for each in ignored
-                ],
-            },
-            form,
-        )
+        print_data(_as_json(made, ignored), form)
         return
-    lines = [f"{out / 'sectors.yaml'}: {counted_noun(len(made.fleets), 'fleet')}"]
-    lines += [f"left out {each_id}: {reason}" for each_id, reason in made.left_out.items()]
-    lines += [
-        f"unreadable: {each.kind} {each.name}".rstrip()
-        + (f": {each.detail}" if each.detail else "")
-        for each in ignored
-    ]
-    lines += [f"look at {note}" for note in made.notes]
-    for line in lines:
+    for line in _lines(made, ignored, out):
         print_line(line)
+
+
+def _as_json(made: "Adoption", ignored: Sequence["Ignored"]) -> dict[str, object]:
+    """Return what was written, and what was not, as data."""
+    return {
+        "fleets": list(made.fleets),
+        "left_out": dict(made.left_out),
+        "notes": list(made.notes),
+        "unreadable": [
+            {"kind": each.kind, "name": each.name, "detail": each.detail} for each in ignored
+        ],
+    }
+
+
+def _lines(made: "Adoption", ignored: Sequence["Ignored"], out: Path) -> Iterator[str]:
+    """Yield the same in words, a line each."""
+    yield f"{out / 'sectors.yaml'}: {counted_noun(len(made.fleets), 'fleet')}"
+    for each_id, reason in made.left_out.items():
+        yield f"left out {each_id}: {reason}"
+    for each in ignored:
+        named = f"unreadable: {each.kind} {each.name}".rstrip()
+        yield named + (f": {each.detail}" if each.detail else "")
+    for note in made.notes:
+        yield f"look at {note}"
 
 
 def _import_programs(

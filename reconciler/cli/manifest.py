@@ -102,16 +102,10 @@ def command(
         values = policy_values(iam_policy, loaded, loaded.cluster, node_role)
         print_document(policy(iam_policy, values))
         return
-    if image is None:
-        raise UsageError(
-            "--image",
-            "no image is given, and there is no default image",
-            "build the Dockerfile, push it, and give --image REGISTRY/fleet-reconciler:VERSION",
-        )
     settings = InstallSettings(
         cluster=loaded.cluster,
         config=content,
-        image=image,
+        image=_image(image),
         namespace=namespace,
         identity=Identity.parsed(identity or "none"),
         sector=sector,
@@ -142,6 +136,21 @@ _NO_IDENTITY = (
     " may not change fleets (give irsa=ROLE_ARN or pod-identity=ROLE_ARN; none says that the"
     " node's role is meant)\n"
 )
+
+
+def _image(stated: str | None) -> str:
+    """Return the image to run.
+
+    Raises:
+        UsageError: None is stated.
+    """
+    if stated is None:
+        raise UsageError(
+            "--image",
+            "no image is given, and there is no default image",
+            "build the Dockerfile, push it, and give --image REGISTRY/fleet-reconciler:VERSION",
+        )
+    return stated
 
 
 def _text(path: Path) -> str:

@@ -123,6 +123,24 @@ def policy_values(
         groups = {GROUPS: "true"} if _has_groups(config) else {}
         recording = _recording_values(config.recording.path)
         return {**values, **queue, **groups, **recording, "regions": _regions_or_fault(config)}
+    values = {**values, **_terraform_values(name, config, cluster, partition)}
+    if name == "ci-plan":
+        return values
+    if node_role_arn is None or not ROLE.fullmatch(node_role_arn):
+        raise UsageError(
+            "--node-role", "is needed: ci-apply may pass only this role to nodes", "name its ARN"
+        )
+    return {**values, "node_role_arn": node_role_arn}
+
+
+def _terraform_values(
+    name: PolicyName, config: SectorConfig, cluster: str, partition: str
+) -> Values:
+    """Return what both policies of CI need: the state of the root modules, and what they make.
+
+    Raises:
+        UsageError: No backend is configured.
+    """
     backend = config.terraform.backend
     if backend is None:
         raise UsageError(
@@ -131,9 +149,10 @@ def policy_values(
             "add one",
         )
     # A Region without fleets keeps its root module until they are removed: every one counts.
-    roots = root_modules_of(config, cluster_name=cluster, also=_regions(config) - {home})
+    elsewhere = _regions(config) - {home_region_of(config) or ""}
+    roots = root_modules_of(config, cluster_name=cluster, also=elsewhere)
     keys = [root.backend.key for root in roots.values() if root.backend is not None]
-    values = {**values, **state_values(backend.bucket, keys, partition)}
+    values: Values = {**state_values(backend.bucket, keys, partition)}
     if backend.kms_key_id:
         values = {**values, STATE_KEY: _key_arn(backend.kms_key_id, backend.region, partition)}
     groups_made = any(fleet.is_group and fleet.is_rendered for fleet in resolve_fleets(config))
@@ -141,13 +160,7 @@ def policy_values(
         values = {**values, GROUPS: "true"}
     if parameters := _image_parameters(config, partition):
         values = {**values, IMAGE_PARAMETERS: parameters}
-    if name == "ci-plan":
-        return values
-    if node_role_arn is None or not ROLE.fullmatch(node_role_arn):
-        raise UsageError(
-            "--node-role", "is needed: ci-apply may pass only this role to nodes", "name its ARN"
-        )
-    return {**values, "node_role_arn": node_role_arn}
+    return values
 
 
 def _image_parameters(config: SectorConfig, partition: str) -> list[str]:

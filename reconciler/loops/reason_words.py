@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Final, Protocol, TypeVar
 
-from reconciler.model.plan import ReasonKind
+from reconciler.model.unplaceable import ReasonKind
 
 
 class HasKind(Protocol):

@@ -11,9 +11,10 @@ from typing import Literal
 
 from reconciler.model.cluster import Pod
 from reconciler.model.ids import PodKey, Region
-from reconciler.model.plan import Placement, Plan, Reason, ReasonKind
+from reconciler.model.plan import Placement, Plan
 from reconciler.model.snapshot import Snapshot
 from reconciler.model.top_controller import cron_job_of, deployment_of
+from reconciler.model.unplaceable import Reason, ReasonKind
 
 PendingState = Literal["unplaceable", "new-node", "launching", "existing-node"]
 """What a pending pod waits for: nothing that will come, a node to be bought, a node that is

@@ -55,19 +55,16 @@ def decide(said: Announcements, node: OwnNode, now: datetime) -> NodeChange | No
     written_text = node.annotations.get(WRITTEN_BY_NODE_WATCH)
     notices = _notices(said, written_text, now)
     own = written_text is not None and present_text in {None, written_text}
-    present = read_annotation(present_text or "")
-    withdrawn = own and not said.problems and present not in notices
-    if present is not None and (withdrawn or present.is_over(now)):
-        present = None
-    wanted = _first(notice for notice in notices if not notice.is_over(now))
-    if said.group_terminates and wanted is not None and not wanted.forced:
-        wanted = None  # the group's end is over and outranks it; its mark must stay, or it restarts
+    wanted = _wanted(said, notices, now)
     if wanted is None:
         if said.problems or written_text is None:
             return None
         announced = read_annotation(written_text) in notices
         return _take_back(node, own=own, announced=announced)
-    if present is not None and present.rank <= wanted.rank:
+    present = read_annotation(present_text or "")
+    withdrawn = own and not said.problems and present not in notices
+    outranks = present is not None and not present.is_over(now) and present.rank <= wanted.rank
+    if outranks and not withdrawn:
         return None
     if present_text is None and written_text == str(wanted):
         # Somebody removed it, such as the capacity loop: it is not written again.
@@ -91,8 +88,15 @@ def _notices(
     return said.notices | {AnnotatedNotice(action="terminate", at=at)}
 
 
-def _first(notices: Iterable[AnnotatedNotice]) -> AnnotatedNotice | None:
-    return min(notices, key=lambda each: (*each.rank, each.action), default=None)
+def _wanted(
+    said: Announcements, notices: Iterable[AnnotatedNotice], now: datetime
+) -> AnnotatedNotice | None:
+    """Return the notice that the node is to carry; None if it is to carry none of these."""
+    current = (notice for notice in notices if not notice.is_over(now))
+    first = min(current, key=lambda each: (*each.rank, each.action), default=None)
+    if said.group_terminates and first is not None and not first.forced:
+        return None  # the group's end is over and outranks it; its mark must stay, or it restarts
+    return first
 
 
 def _take_back(node: OwnNode, *, own: bool, announced: bool) -> NodeChange | None:

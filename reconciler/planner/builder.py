@@ -27,7 +27,8 @@ from reconciler.model.cluster import Node
 from reconciler.model.errors import InvariantViolated
 from reconciler.model.ids import FleetKey, NodeName, PodKey
 from reconciler.model.placements import Destination
-from reconciler.model.plan import HeadroomPlan, Held, HeldCode, Kept, Placement, Unplaceable
+from reconciler.model.plan import HeadroomPlan, Held, HeldCode, Kept, Placement
+from reconciler.model.unplaceable import Unplaceable
 from reconciler.planner.budgets import BudgetLedger
 from reconciler.planner.fleets.instances.stuck_ends import StuckEndLedger
 from reconciler.planner.placement.classes import PodClass

@@ -7,8 +7,9 @@ from reconciler.model.action_order import in_order
 from reconciler.model.actions import DeleteNode, SetCapacity, TerminateInstance
 from reconciler.model.ids import FleetId, NodeName, PodKey
 from reconciler.model.placements import Dispatch, Placements
-from reconciler.model.plan import Cost, FallbackNodes, FleetPlan, Kept, Plan, Reason, Unplaceable
+from reconciler.model.plan import Cost, FallbackNodes, FleetPlan, Kept, Plan
 from reconciler.model.snapshot import Ignored
+from reconciler.model.unplaceable import Reason, Unplaceable
 from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.clocks import clock_skew
 from reconciler.planner.cost_limits import cost_of_targets, extra_nano_usd
@@ -45,11 +46,11 @@ def finished(builder: PlanBuilder) -> Plan:
     """Return the plan: actions in the order of their execution, and what explains them."""
     view = builder.view
     check_removals(builder)
-    snapshot, settings = view.snapshot, view.settings
-    foreign = snapshot.cloud.ignored if snapshot.cloud else ()
+    snapshot, settings, inventory = view.snapshot, view.settings, view.inventory
     ending = {a.node for a in builder.actions if isinstance(a, TerminateInstance | DeleteNode)}
     kept = tuple(each for each in builder.kept if each.node not in ending)
     kept_by_name = {each.node: each for each in kept}
+    remembered = builder.purchases.remembered
     return Plan(
         at=snapshot.at,
         cluster=settings.cluster,
@@ -57,51 +58,38 @@ def finished(builder: PlanBuilder) -> Plan:
         actions=in_order([*_capacity_actions(builder), *builder.actions]),
         placements=_placements(builder),
         held=tuple(sorted(builder.held)),
-        unplaceable=tuple(
-            sorted([*builder.unplaceable, *_without_fleet(builder)], key=lambda u: u.pod)
-        ),
-        ignored=tuple(
-            _merged(
-                [
-                    *view.demand.ignored,
-                    *snapshot.cluster.ignored,
-                    *foreign,
-                    *of_same_name(snapshot.cloud, view.settings),
-                ]
-            )
-        ),
-        fleets=tuple(_fleet_plan(builder, s, kept_by_name) for s in view.inventory.fleets),
+        unplaceable=_unplaceable(builder),
+        ignored=_ignored(builder),
+        fleets=tuple(_fleet_plan(builder, s, kept_by_name) for s in inventory.fleets),
         cost=_cost(builder),
         kept=kept,
-        fleet_states=view.inventory.fleet_states,
-        demands=tuple(
-            builder.purchases.remembered[key] for key in sorted(builder.purchases.remembered)
-        ),
+        fleet_states=inventory.fleet_states,
+        demands=tuple(remembered[key] for key in sorted(remembered)),
         quarantined=len(builder.purchases.quarantined),
-        lost_fleets=view.inventory.orphans.lost_fleets,
+        lost_fleets=inventory.orphans.lost_fleets,
         stuck_ends=ends_after(snapshot.cluster.stuck_ends, builder.actions, snapshot.at),
-        binding=view.inventory.binding,
+        binding=inventory.binding,
         clock_skew_seconds=round(clock_skew(snapshot).total_seconds()),
         raises=recent_raises(snapshot.cluster.raises, view.at),
-        interrupted_pools=view.inventory.interrupted_pools,
+        interrupted_pools=inventory.interrupted_pools,
         protected_instances=still_protected(snapshot),
         fallbacks=_fallbacks(builder),
         headroom=tuple(builder.headroom),
         new_nodes=new_nodes_of(builder),
         ran_before=ran_before(builder.view),
         raise_nodes_left=min((r.left for r in raise_limits(builder) if not r.money), default=None),
-        fleet_of_node=view.inventory.fleet_of_node,
-        leaving=view.inventory.leaving,
-        orphans=len(view.inventory.orphans.found),
-        orphan_nodes=view.inventory.orphans.nodes,
+        fleet_of_node=inventory.fleet_of_node,
+        leaving=inventory.leaving,
+        orphans=len(inventory.orphans.found),
+        orphan_nodes=inventory.orphans.nodes,
         interrupted=interrupted_nodes(view),
-        outdated=Counter(each.reason for each in view.inventory.outdated.values()),
+        outdated=Counter(each.reason for each in inventory.outdated.values()),
         notices=notice_outcomes(
-            snapshot, view.inventory.binding, rebalance=settings.drains_for_rebalance
+            snapshot, inventory.binding, rebalance=settings.drains_for_rebalance
         ),
         last_descheduled_at=last_descheduled(builder),
         nodes_by_kind=nodes_by_kind(view),
-        drifted=count_drifted(view.inventory.fleets, view.inventory.instance_of_node),
+        drifted=count_drifted(inventory.fleets, inventory.instance_of_node),
         demanding=view.demand.demanding,
         offered_resources=builder.sim.dimensions.resources,
     )
@@ -153,6 +141,12 @@ def _capacity_actions(builder: PlanBuilder) -> Iterable[SetCapacity]:
             )
 
 
+def _unplaceable(builder: PlanBuilder) -> tuple[Unplaceable, ...]:
+    """Return all pods that get no place, by name."""
+    found = [*builder.unplaceable, *_without_fleet(builder)]
+    return tuple(sorted(found, key=lambda unplaceable: unplaceable.pod))
+
+
 def _without_fleet(builder: PlanBuilder) -> Iterable[Unplaceable]:
     """Return the pods for which no fleet was asked: of unknown sectors, or not planned for."""
     view = builder.view
@@ -169,6 +163,15 @@ def _without_fleet(builder: PlanBuilder) -> Iterable[Unplaceable]:
 def _refused(builder: PlanBuilder, pod: PodKey, code: str, detail: str) -> Unplaceable:
     reason = Reason(fleet="", region=builder.view.settings.home_region, code=code, detail=detail)
     return Unplaceable(pod=pod, reasons=(reason,))
+
+
+def _ignored(builder: PlanBuilder) -> tuple[Ignored, ...]:
+    """Return what was left out of the plan: pods, objects of the cluster, and of the cloud."""
+    view = builder.view
+    cloud = view.snapshot.cloud
+    found = [*view.demand.ignored, *view.snapshot.cluster.ignored]
+    found += [*(cloud.ignored if cloud else ()), *of_same_name(cloud, view.settings)]
+    return tuple(_merged(found))
 
 
 def _merged(ignored: list[Ignored]) -> list[Ignored]:

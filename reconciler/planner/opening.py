@@ -1,24 +1,19 @@
 """Opens a plan: joins a snapshot and a config into the what-if cluster as it is now."""
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
-from itertools import chain, islice
-from operator import attrgetter, lt
+from itertools import chain
+from operator import attrgetter
 from types import MappingProxyType
 
 from reconciler.model.cluster import Node, Pod
-from reconciler.model.frozen import FrozenMap
 from reconciler.model.ids import FleetKey, NodeName, PodKey
 from reconciler.model.snapshot import ClusterState, Snapshot
 from reconciler.planner.budgets import BudgetLedger
 from reconciler.planner.builder import PlanBuilder
-from reconciler.planner.demand import (
-    UnschedulablePods,
-    find_demand,
-    without_namespaces,
-)
-from reconciler.planner.disruption.blockers.nodes import termination_protection
+from reconciler.planner.demand import Demand, find_demand, without_namespaces
 from reconciler.planner.disruption.drains.stuck_terminating import parted_by_stuck_terminating
 from reconciler.planner.fleets.departing import with_departing
 from reconciler.planner.fleets.discovered import with_discovered
@@ -26,28 +21,31 @@ from reconciler.planner.fleets.displaced_pods import displaced_pods, with_displa
 from reconciler.planner.fleets.headroom import headroom_pods
 from reconciler.planner.fleets.instances.protected_instances import still_protected
 from reconciler.planner.fleets.instances.stuck_ends import StuckEndLedger, limits_for
-from reconciler.planner.fleets.inventory import Inventory, take_inventory
+from reconciler.planner.fleets.inventory import Inventory
 from reconciler.planner.fleets.live import with_config_names
 from reconciler.planner.fleets.new_nodes.daemons_that_fit import Daemons
 from reconciler.planner.fleets.new_nodes.devices import with_promised_devices
 from reconciler.planner.fleets.new_nodes.learned_resources import with_learned
 from reconciler.planner.fleets.new_nodes.new_node import NewNode, daemons_of, new_node
 from reconciler.planner.fleets.new_nodes.shown_nodes import with_shown_nodes
-from reconciler.planner.fleets.spot.spot_return import with_spot_returns
+from reconciler.planner.fleets.spot.spot_return import SpotReturn, with_spot_returns
+from reconciler.planner.fleets.taking_inventory import take_inventory
+from reconciler.planner.launching_nodes import plan_launching
 from reconciler.planner.node_rows import node_row
 from reconciler.planner.placement.attach_limits import least_ebs_limit
-from reconciler.planner.placement.classes import ClassTable, PodClass
+from reconciler.planner.placement.classes import ClassTable
 from reconciler.planner.placement.kinds import HOSTNAME, ZONE_KEYS
 from reconciler.planner.placement.label_keys import Offered, topology_keys
 from reconciler.planner.placement.one_pod_claims import Place, RoughPlaces
 from reconciler.planner.placement.simulation import NO_LIMITS, Simulation
 from reconciler.planner.placement.volumes import EBS_DRIVER, VolumeResolver
 from reconciler.planner.pod_groups import PodGroup, take_census
-from reconciler.planner.reservations import WaitingClass
+from reconciler.planner.pods_by_class import bound_by_class, waiting_classes
 from reconciler.planner.settings import PlannerSettings
 from reconciler.planner.view import ClusterView
 from reconciler.planner.work_shares import STEPS_MAX, World, within_work
 
+_VolumeLimits = Mapping[NodeName, Mapping[str, int | None]]
 _NO_NAMESPACES: Mapping[str, str] = MappingProxyType({})
 
 
@@ -91,64 +89,99 @@ def open_builder(
         unequipped: Nodes whose devices are not registered yet.
         left_out: Namespaces whose pending pods are not planned for, and why.
     """
-    cluster = snapshot.cluster
-    inventory = _with_new_nodes(take_inventory(snapshot, settings), settings, snapshot.at)
-    inventory, spot_returns = with_spot_returns(inventory, settings, snapshot.at)
-    groups = take_census(cluster.pods)
-    bound = [g for g in groups if g.traits.bound and not g.traits.finished]
-    asked_about = list(also)
-    limits = {csi.name: csi.limits for csi in cluster.csi_nodes}
-    daemons = daemons_of(cluster.daemon_sets, groups, cluster.ignored, cluster.namespaces)
-    offers = _offers(inventory, settings, daemons, limits)
-    resolver = _resolver(cluster, groups, offers.values())
-    asked_about += headroom_pods(settings, inventory)
-    offered = _offered(cluster.nodes, offers.values(), asked_about)
-    world = _world(cluster, offers.values(), offered, resolver)
-    displaced = displaced_pods(cluster.pods, inventory.interrupted)
-    found = with_displaced(find_demand(groups, settings), displaced, settings)
-    demand = within_work(without_namespaces(found, left_out), bound, world, snapshot.at, STEPS_MAX)
-    on_new_nodes = _on_new_nodes(offers.values())
-    known = _distinct([*bound, *(w.group for w in demand.unschedulable)])
-    table = ClassTable(
-        [*known, *asked_about, *on_new_nodes],
-        cluster.namespaces,
-        resolver,
-        offered,
-    )
-    running = _classified(_excluding(bound, {pod.key for pod in displaced}), table)
-    waiting = _waiting(demand.unschedulable, table)
-    for pod in asked_about:
+    found = _take_stock(snapshot, settings, also)
+    demand = _demand(found, settings, left_out)
+    on_new_nodes = _on_new_nodes(found.offers.values())
+    pods = [*_distinct(found, demand), *found.asked_about, *on_new_nodes]
+    table = ClassTable(pods, snapshot.cluster.namespaces, found.resolver, found.offered)
+    running = bound_by_class(_excluding(found.bound, {pod.key for pod in found.displaced}), table)
+    waiting = waiting_classes(demand.unschedulable, table)
+    for pod in found.asked_about:
         table.of(pod, bound=False)
     for pod in on_new_nodes:
         table.of_daemon(pod)
-    nodes = {node.name: node for node in sorted(cluster.nodes, key=lambda n: n.name)}
-    sim = _with_nodes(Simulation(table), nodes, inventory, limits)
+    nodes = {node.name: node for node in sorted(snapshot.cluster.nodes, key=lambda n: n.name)}
     row_of = {name: row for row, name in enumerate(nodes)}
-    sim.load((pod_class, _rows(pods, row_of)) for pod_class, pods in running)
-    alive, stuck = parted_by_stuck_terminating(bound, nodes, snapshot.at)
+    sim = _with_nodes(Simulation(table), nodes, found.inventory, found.volume_limits)
+    sim.load((pod_class, _rows(members, row_of)) for pod_class, members in running)
+    alive, stuck = parted_by_stuck_terminating(found.bound, nodes, snapshot.at)
     view = ClusterView(
         snapshot=snapshot,
         settings=settings,
-        inventory=inventory,
+        inventory=found.inventory,
         table=table,
         demand=demand,
         nodes=nodes,
         row_of=row_of,
-        offers=offers,
-        running=tuple(bound),
+        offers=found.offers,
+        running=tuple(found.bound),
         pods_on=_by_node(alive, nodes),
         stuck_terminating_on=_by_node(stuck, nodes),
-        finished_on=_by_node([g for g in groups if g.traits.finished], nodes),
-        statuses={status.key: status for status in inventory.fleets},
-        displaced={pod.key: pod.node_name for pod in displaced if pod.node_name is not None},
-        spot_returns=spot_returns,
+        finished_on=_by_node([g for g in found.groups if g.traits.finished], nodes),
+        statuses={status.key: status for status in found.inventory.fleets},
+        displaced={pod.key: pod.node_name for pod in found.displaced if pod.node_name is not None},
+        spot_returns=found.spot_returns,
         unequipped=unequipped,
         refused_ends={each.instance: each.at for each in still_protected(snapshot)},
     )
-    stuck_ends = _stuck_end_ledger(snapshot, settings, inventory)
-    builder = PlanBuilder(view, sim, waiting, BudgetLedger(cluster.budgets), stuck_ends)
-    _plan_launching(builder)
+    stuck_ends = _stuck_end_ledger(snapshot, settings, found.inventory)
+    builder = PlanBuilder(view, sim, waiting, BudgetLedger(snapshot.cluster.budgets), stuck_ends)
+    plan_launching(builder)
     return builder
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Stock:
+    """What there is, before pods have classes and nodes have rows."""
+
+    snapshot: Snapshot
+    inventory: Inventory
+    spot_returns: Sequence[SpotReturn]
+    groups: Sequence[PodGroup]
+    """All pods."""
+    bound: Sequence[PodGroup]
+    """Those that have a node, and are not finished."""
+    displaced: Sequence[Pod]
+    """Those of them that count as demand: EC2 takes their node back."""
+    asked_about: Sequence[Pod]
+    """Pods that neither run nor wait: questions are about them, or they stand for headroom."""
+    volume_limits: _VolumeLimits
+    offers: Mapping[FleetKey, NewNode]
+    offered: Offered
+    resolver: VolumeResolver
+
+
+def _take_stock(snapshot: Snapshot, settings: PlannerSettings, also: Iterable[Pod]) -> _Stock:
+    """Return the nodes, the pods, what a new node of each fleet is, and what volumes require."""
+    cluster = snapshot.cluster
+    inventory = _with_new_nodes(take_inventory(snapshot, settings), settings, snapshot.at)
+    inventory, spot_returns = with_spot_returns(inventory, settings, snapshot.at)
+    groups = take_census(cluster.pods)
+    volume_limits = {csi.name: csi.limits for csi in cluster.csi_nodes}
+    daemons = daemons_of(cluster.daemon_sets, groups, cluster.ignored, cluster.namespaces)
+    offers = _offers(inventory, settings, daemons, volume_limits)
+    asked_about = [*also, *headroom_pods(settings, inventory)]
+    return _Stock(
+        snapshot=snapshot,
+        inventory=inventory,
+        spot_returns=spot_returns,
+        groups=groups,
+        bound=[g for g in groups if g.traits.bound and not g.traits.finished],
+        displaced=displaced_pods(cluster.pods, inventory.interrupted),
+        asked_about=asked_about,
+        volume_limits=volume_limits,
+        offers=offers,
+        offered=_offered(cluster.nodes, offers.values(), asked_about),
+        resolver=_resolver(cluster, groups, offers.values()),
+    )
+
+
+def _demand(found: _Stock, settings: PlannerSettings, left_out: Mapping[str, str]) -> Demand:
+    """Return the pods that need a place, as far as one plan may look at them."""
+    world = _world(found.snapshot.cluster, found.offers.values(), found.offered, found.resolver)
+    whole = with_displaced(find_demand(found.groups, settings), found.displaced, settings)
+    demand = without_namespaces(whole, left_out)
+    return within_work(demand, found.bound, world, found.snapshot.at, STEPS_MAX)
 
 
 def _with_new_nodes(inventory: Inventory, settings: PlannerSettings, at: datetime) -> Inventory:
@@ -183,7 +216,7 @@ def _with_nodes(
     sim: Simulation,
     nodes: Mapping[NodeName, Node],
     inventory: Inventory,
-    limits: Mapping[NodeName, Mapping[str, int | None]],
+    limits: _VolumeLimits,
 ) -> Simulation:
     """Return the what-if cluster with a row for each node, in this order."""
     sim.add_rows(
@@ -258,7 +291,9 @@ def _offered(
     )
 
 
-def _distinct(groups: Iterable[PodGroup]) -> Iterable[Pod]:
+def _distinct(found: _Stock, demand: Demand) -> Iterable[Pod]:
+    """Return pods that stand for all that run or wait."""
+    groups = (*found.bound, *(waiting.group for waiting in demand.unschedulable))
     return chain.from_iterable(group.distinct for group in groups)
 
 
@@ -268,64 +303,10 @@ def _with_volumes(groups: Iterable[PodGroup]) -> list[Pod]:
     return list(chain.from_iterable(having))
 
 
-def _classified(
-    groups: Iterable[PodGroup], table: ClassTable
-) -> list[tuple[PodClass, Sequence[Pod]]]:
-    """Return bound pods by class; a class may occur more than once."""
-    return [
-        (table.of(pods[0], bound=True), pods)
-        for group in groups
-        for pods in table.parted(group.pods)
-    ]
-
-
 def _rows(pods: Iterable[Pod], row_of: Mapping[NodeName, int]) -> list[int]:
     """Return the rows of the pods' nodes, for nodes that are known."""
     found = map(row_of.get, map(attrgetter("node_name"), pods))
     return [row for row in found if row is not None]
-
-
-def _waiting(unschedulable: Iterable[UnschedulablePods], table: ClassTable) -> list[WaitingClass]:
-    """Return the demand; classes are numbered by first pod names, not in the snapshot's order."""
-    parts = [(_by_name(w.group), w) for w in unschedulable]
-    split = [(pods, w) for named, w in parts for pods in table.parted(named)]
-    split.sort(key=lambda part: (-part[1].group.traits.spec.priority, _name(part[0][0])))
-    grouped: dict[tuple[int, tuple[str, ...]], WaitingClass] = {}
-    mixed: dict[tuple[int, tuple[str, ...]], WaitingClass] = {}
-    for pods, unschedulable_pods in split:
-        pod_class = table.of(pods[0], bound=False)
-        key = (pod_class.number, unschedulable_pods.sectors)
-        known = grouped.get(key)
-        if known is None:
-            known = WaitingClass(
-                pod_class=pod_class, sectors=unschedulable_pods.sectors, pods=[*pods]
-            )
-            grouped[key] = known
-        else:
-            known.pods += pods
-            mixed[key] = known
-        known.nominated |= unschedulable_pods.group.traits.nominated
-    for known in mixed.values():
-        known.pods.sort(key=_name)
-    return sorted(grouped.values(), key=_largest_first)
-
-
-_name = attrgetter("key.namespace", "key.name", "key.uid")
-
-
-def _by_name(group: PodGroup) -> list[Pod]:
-    """Return the pods of one namespace by name; lists of the API server are sorted already."""
-    if len(group.pods) == 1:
-        return group.pods
-    names = list(map(attrgetter("key.name"), group.pods))
-    in_order = all(map(lt, names, islice(names, 1, None)))
-    return group.pods if in_order else sorted(group.pods, key=_name)
-
-
-def _largest_first(waiting: WaitingClass) -> tuple[object, ...]:
-    """Return the sort key: by priority, then size, then name."""
-    pod_class = waiting.pod_class
-    return (-pod_class.spec.priority, -pod_class.size, waiting.pods[0].key)
 
 
 def _by_node(groups: Iterable[PodGroup], nodes: dict[NodeName, Node]) -> dict[NodeName, list[Pod]]:
@@ -341,7 +322,7 @@ def _offers(
     inventory: Inventory,
     settings: PlannerSettings,
     daemons: Daemons,
-    limits: dict[NodeName, FrozenMap[str, int | None]],
+    limits: _VolumeLimits,
 ) -> dict[FleetKey, NewNode]:
     """Return what a new node of each fleet is.
 
@@ -360,40 +341,3 @@ def _offers(
             known[EBS_DRIVER] = least_ebs_limit(types)
         found[status.key] = new_node(status, settings.reserved, daemons, known)
     return found
-
-
-def _plan_launching(builder: PlanBuilder) -> None:
-    """Add a row for each launching node; for an unavailable fleet only for launched instances.
-
-    Instances that never joined and may not be ended within the hour get none: EC2 launches no
-    replacements for them meanwhile, and pods would wait without end.
-    """
-    view = builder.view
-    dead = _never_to_come(builder)
-    for status in view.inventory.fleets:
-        coming = status.launching
-        if status.max is not None:
-            coming = max(0, min(status.current, status.max) - status.joined)
-        coming = min(coming - dead[status.key], status.expected)
-        if coming > 0:
-            first = builder.sim.add_row(view.offers[status.key].row, coming)
-            builder.plan_launching(status.key, range(first, first + coming))
-
-
-def _never_to_come(builder: PlanBuilder) -> Counter[FleetKey]:
-    """Return how many instances of each fleet never joined and are not replaced within the hour.
-
-    None of them is while its fleet may end nothing, or while it is protected from termination;
-    those do not count towards the limit.
-    """
-    view, inventory = builder.view, builder.view.inventory
-    if inventory.doubtful:
-        return Counter()
-    fleet_of = {each.instance.id: each.key for each in inventory.stuck}
-    left = {
-        name
-        for name, key in fleet_of.items()
-        if view.statuses[key].may_end_nothing or termination_protection(view, name)
-    }
-    kept = builder.stuck_ends.kept_for_now([name for name in fleet_of if name not in left])
-    return Counter(fleet_of[each] for each in [*sorted(left), *kept])

@@ -20,17 +20,9 @@ from reconciler.model.actions import (
 )
 from reconciler.model.ids import PodKey, Region
 from reconciler.model.interning import InternTable
-from reconciler.model.plan import (
-    Cost,
-    FleetPlan,
-    FleetUpdate,
-    Held,
-    Placement,
-    Plan,
-    Reason,
-    Unplaceable,
-)
+from reconciler.model.plan import Cost, FleetPlan, FleetUpdate, Held, Placement, Plan
 from reconciler.model.snapshot import Ignored
+from reconciler.model.unplaceable import Reason, Unplaceable
 from reconciler.records.binding import binding_to_json
 from reconciler.records.times import rfc3339_exact
 

@@ -142,6 +142,7 @@ def _of_waiting(plan: Plan) -> Iterator[Metric]:
 
 
 def _of_plan(plan: Plan) -> Iterator[Metric]:
+    """Yield what a plan shows: what waits, what is held back, and each fleet's numbers."""
     yield from _of_waiting(plan)
     yield _of_binding(plan.binding)
     yield _gauge(
@@ -169,6 +170,17 @@ def _of_plan(plan: Plan) -> Iterator[Metric]:
         "Kinds of pods for which nothing is bought any more.",
         plan.quarantined,
     )
+    yield from _of_raises(plan)
+    yield _gauge(
+        names.ORPHAN_INSTANCES, "Instances with our tags whose fleet is gone.", plan.orphans
+    )
+    yield from _of_drifted(plan)
+    yield from _of_each_fleet(plan)
+    yield from _of_cost(plan)
+    yield from _of_headroom(plan)
+
+
+def _of_raises(plan: Plan) -> Iterator[Metric]:
     yield _gauge(
         names.RAISED_NODES,
         "Nodes by which targets were raised for pods and headroom within the last hour.",
@@ -180,10 +192,9 @@ def _of_plan(plan: Plan) -> Iterator[Metric]:
             "Nodes that raise_limits still allows to be asked for.",
             plan.raise_nodes_left,
         )
-    yield _gauge(
-        names.ORPHAN_INSTANCES, "Instances with our tags whose fleet is gone.", plan.orphans
-    )
-    yield from _of_drifted(plan)
+
+
+def _of_each_fleet(plan: Plan) -> Iterator[Metric]:
     yield _of_fleets(
         names.FLEET_UNAVAILABLE,
         "1 while a fleet cannot be asked for more.",
@@ -204,8 +215,6 @@ def _of_plan(plan: Plan) -> Iterator[Metric]:
     yield _of_fleets(
         names.FLEET_LAUNCHING, "Nodes still to join.", ((f, f.launching) for f in plan.fleets)
     )
-    yield from _of_cost(plan)
-    yield from _of_headroom(plan)
 
 
 def _of_cost(plan: Plan) -> Iterator[Metric]:

@@ -1,5 +1,7 @@
 """Metrics in a registry of their own: counters are kept here, gauges come from the board."""
 
+from collections.abc import Sequence
+
 from prometheus_client import CollectorRegistry, Counter, Histogram, Info, generate_latest
 from prometheus_client.process_collector import ProcessCollector
 
@@ -38,67 +40,52 @@ class Metrics:
         self._reacted: set[PodKey] = set()
         info = Info(_base(names.BUILD_INFO, "_info"), "This program.", registry=self.registry)
         info.info({"version": version})
-        self._cycles = Counter(
-            _base(names.CYCLES), "Cycles by result.", ["result"], registry=self.registry
+        self._cycles = self._counter(names.CYCLES, "Cycles by result.", "result")
+        self._seconds = self._histogram(
+            names.CYCLE_SECONDS, "How long each phase of a cycle took.", CYCLE_BUCKETS, "phase"
         )
-        self._seconds = Histogram(
-            names.CYCLE_SECONDS,
-            "How long each phase of a cycle took.",
-            ["phase"],
-            buckets=CYCLE_BUCKETS,
-            registry=self.registry,
-        )
-        self._changes = Histogram(
+        self._changes = self._histogram(
             names.CHANGE_SECONDS,
             "From the first change that a source notified to the end of the cycle that saw it.",
-            ["source"],
-            buckets=REACTION_BUCKETS,
-            registry=self.registry,
+            REACTION_BUCKETS,
+            "source",
         )
-        self._actions = Counter(
-            _base(names.ACTIONS),
-            "Actions by kind, policy and outcome.",
-            ["action", "policy", "outcome"],
-            registry=self.registry,
+        self._actions = self._counter(
+            names.ACTIONS, "Actions by kind, policy and outcome.", "action", "policy", "outcome"
         )
-        self._action_errors = Counter(
-            _base(names.ACTION_ERRORS),
+        self._action_errors = self._counter(
+            names.ACTION_ERRORS,
             "Actions that came to nothing, by kind and class of error.",
-            ["action", "error"],
-            registry=self.registry,
+            "action",
+            "error",
         )
-        self._cycle_errors = Counter(
-            _base(names.CYCLE_ERRORS),
-            "Cycles without a plan, by class of error.",
-            ["error"],
-            registry=self.registry,
+        self._cycle_errors = self._counter(
+            names.CYCLE_ERRORS, "Cycles without a plan, by class of error.", "error"
         )
         self._descheduler = DeschedulerMetrics(self.registry)
-        self._reaction = Histogram(
+        self._reaction = self._histogram(
             names.REACTION_SECONDS,
             "From a pod's creation to the accepted request for its capacity.",
-            buckets=REACTION_BUCKETS,
-            registry=self.registry,
+            REACTION_BUCKETS,
         )
-        self._reloads = Counter(
-            _base(names.CONFIG_RELOADS), "Configs that came into force.", registry=self.registry
+        self._reloads = self._counter(names.CONFIG_RELOADS, "Configs that came into force.")
+        self._config_errors = self._counter(names.CONFIG_ERRORS, "Config files that were refused.")
+        self._kubernetes_events = self._counter(
+            names.KUBERNETES_EVENTS, "Kubernetes Events by what became of them.", "result"
         )
-        self._config_errors = Counter(
-            _base(names.CONFIG_ERRORS), "Config files that were refused.", registry=self.registry
-        )
-        self._kubernetes_events = Counter(
-            _base(names.KUBERNETES_EVENTS),
-            "Kubernetes Events by what became of them.",
-            ["result"],
-            registry=self.registry,
-        )
-        self._recordings = Counter(
-            _base(names.RECORDINGS), "Demand to write down.", ["result"], registry=self.registry
-        )
+        self._recordings = self._counter(names.RECORDINGS, "Demand to write down.", "result")
         self.notices = NoticeMetrics(self.registry)
         self._begin_at_zero()
         self.registry.register(BoardCollector(board))
         ProcessCollector(namespace=names.PREFIX, registry=self.registry)
+
+    def _counter(self, name: str, text: str, *labels: str) -> Counter:
+        """Return a new counter of the registry, by its full name."""
+        return Counter(_base(name), text, labels, registry=self.registry)
+
+    def _histogram(self, name: str, text: str, buckets: Sequence[float], *labels: str) -> Histogram:
+        """Return a new histogram of the registry; buckets are in seconds."""
+        return Histogram(name, text, labels, buckets=buckets, registry=self.registry)
 
     def _begin_at_zero(self) -> None:
         """Create the usual series with 0: `increase` misses a new series' first step."""

@@ -30,7 +30,6 @@ from reconciler.loops.reconcile_loop import ReconcileLoop
 from reconciler.loops.reporters.combined import Reporters
 from reconciler.model.cluster import Node
 from reconciler.model.errors import PortError, ReconcilerError
-from reconciler.model.plan import Plan
 from reconciler.model.snapshot import CloudState, Snapshot
 from reconciler.observer.observe import observe
 from reconciler.planner.fleets.departing import regions_to_observe
@@ -70,29 +69,16 @@ def build_loop(
         stopping=lambda: clock.stop.is_set() or not leads(),
         runner=in_parallel,
     )
+    observer = _Observer(source, clock, ports)
 
-    nodes: tuple[Node, ...] = ()
-
-    def observe_now() -> Snapshot:
-        nonlocal nodes
+    def follow_and_observe() -> Snapshot:
         if config.follow():
             loop.errors_in_a_row_max = source.config.critical_error_threshold
-        snapshot = observe(
-            ports.cluster,
-            observed_clouds(ports.clouds, source.settings),
-            regions_to_observe(nodes, source.settings),
-            clock,
-            ports.queue,
-        )
-        nodes = snapshot.cluster.nodes
-        return snapshot
-
-    def plan_now(snapshot: Snapshot) -> Plan:
-        return plan_without_gc(snapshot, source.settings)
+        return observer.observe()
 
     loop = ReconcileLoop(
-        observe=observe_now,
-        plan=plan_now,
+        observe=follow_and_observe,
+        plan=lambda snapshot: plan_without_gc(snapshot, source.settings),
         executor=ConfiguredExecutor(live, source),
         changes=ports.cluster,
         clock=clock,
@@ -106,6 +92,27 @@ def build_loop(
     if ports.queue is not None:
         loop.settle = ports.queue.settle
     return loop
+
+
+class _Observer:
+    """Observes by the config in force; nodes seen last show which Regions are of interest."""
+
+    def __init__(self, source: ConfigSource, clock: SystemClock, ports: Ports) -> None:
+        self._source, self._clock, self._ports = source, clock, ports
+        self._nodes: tuple[Node, ...] = ()
+
+    def observe(self) -> Snapshot:
+        """Return what cluster, clouds and queue show now."""
+        settings = self._source.settings
+        snapshot = observe(
+            self._ports.cluster,
+            observed_clouds(self._ports.clouds, settings),
+            regions_to_observe(self._nodes, settings),
+            self._clock,
+            self._ports.queue,
+        )
+        self._nodes = snapshot.cluster.nodes
+        return snapshot
 
 
 class CapacityLoop:

@@ -6,13 +6,14 @@ from decimal import Decimal
 from typing import Final
 
 from reconciler.config.catalogue import Catalogue
-from reconciler.config.fleets import OwnSize, SectorEntry
+from reconciler.config.fleets import SectorEntry
 from reconciler.config.planning.descheduler import descheduler_settings
 from reconciler.config.planning.fleet_choice import (
     balance_settings,
     fleet_priority,
     named_priorities,
 )
+from reconciler.config.planning.instance_options import instance_option
 from reconciler.config.planning.scale_in import grace_period, scale_in_settings
 from reconciler.config.planning.spot_rescheduler import spot_rescheduler
 from reconciler.config.resolve import ResolvedFleet, resolve_fleets
@@ -37,14 +38,11 @@ DEFAULT_BUDGETS: Final = (
 )
 """Without a stated budget a tenth of all nodes may be disrupted at a time. The end of an empty
 node disturbs no pod: `max_empty_at_once` limits those."""
-KUBELET_PODS_MAX: Final = 110
-"""kubelet's own default, for instance types that the catalogue does not know."""
 SpotPrices = Mapping[tuple[Region, str], UsdPerHour]
 """By region and instance type."""
 NO_SPOT_PRICES: Final[SpotPrices] = FrozenMap()
 _DEFAULT_REGION: Final = "us-east-1"
 _GIB: Final = 2**30
-_GPU: Final = "nvidia.com/gpu"
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,9 +87,7 @@ def planner_settings(
         default_sector=config.default_sector or None,
         pod_namespace=config.pod_namespace,
         scale_in=scale_in_settings(config.scale_in),
-        reserved=FrozenMap(
-            {"cpu": config.reserved_cpu_milli, "memory": config.reserved_memory_bytes}
-        ),
+        reserved=_reserved(config),
         prices=_price_source(catalogue),
         balance=balance_settings(config),
         usd_per_hour_max=config.max_hourly_usd,
@@ -102,31 +98,48 @@ def planner_settings(
         drains_for_rebalance=config.interruption.rebalance == "drain",
         rolling_update=_rolling_update(config),
         spot_rescheduler=spot_rescheduler(config.spot_rescheduler),
-        spot_return=planner.SpotReturn(stable_seconds=config.spot_return.stable_for_seconds)
-        if config.spot_return.enabled
-        else None,
-        stuck_ends=planner.StuckEndSettings(
-            per_cycle=config.stuck_ends.per_cycle, per_hour=config.stuck_ends.per_hour
-        ),
-        headroom=tuple(
-            planner.Headroom(
-                sector=item.sector,
-                cpu_milli=item.cpu_milli or 0,
-                memory_bytes=item.memory_bytes or 0,
-                nodes=item.nodes or 0,
-                percent=float(item.percent or 0),
-            )
-            for item in config.headroom
-        ),
+        spot_return=_spot_return(config),
+        stuck_ends=_stuck_ends(config),
+        headroom=_headroom(config),
         timezone=config.timezone,
-        disruption_budgets=_budgets(config.disruption_budgets)
-        if config.disruption_budgets
-        else DEFAULT_BUDGETS,
+        disruption_budgets=_budgets(config.disruption_budgets) or DEFAULT_BUDGETS,
         blast_radius=_blast_radius(config.blast_radius),
         consolidation=config.consolidation,
         descheduler=descheduler_settings(config.descheduler),
         allow_destroy=frozenset(config.allow_destroy),
     )
+
+
+def _spot_return(config: SectorConfig) -> planner.SpotReturn | None:
+    """Return when on-demand stand-ins are replaced by spot nodes again; None if that is off."""
+    if not config.spot_return.enabled:
+        return None
+    return planner.SpotReturn(stable_seconds=config.spot_return.stable_for_seconds)
+
+
+def _headroom(config: SectorConfig) -> tuple[planner.Headroom, ...]:
+    """Return the items of headroom; what an item does not state is 0."""
+    return tuple(
+        planner.Headroom(
+            sector=item.sector,
+            cpu_milli=item.cpu_milli or 0,
+            memory_bytes=item.memory_bytes or 0,
+            nodes=item.nodes or 0,
+            percent=float(item.percent or 0),
+        )
+        for item in config.headroom
+    )
+
+
+def _reserved(config: SectorConfig) -> Resources:
+    """Return what of each node is kept for daemons."""
+    return FrozenMap({"cpu": config.reserved_cpu_milli, "memory": config.reserved_memory_bytes})
+
+
+def _stuck_ends(config: SectorConfig) -> planner.StuckEndSettings:
+    """Return how many instances that never became nodes are ended at once, and in an hour."""
+    stated = config.stuck_ends
+    return planner.StuckEndSettings(per_cycle=stated.per_cycle, per_hour=stated.per_hour)
 
 
 def _price_source(catalogue: Mapping[str, InstanceType]) -> PriceSource | None:
@@ -322,72 +335,3 @@ def _ephemeral_storage(fleet: ResolvedFleet) -> int:
     """Return what the size states, else the node's volume."""
     stated = fleet.own_size.ephemeral_storage_bytes if fleet.own_size else None
     return fleet.ebs_size_gib * _GIB if stated is None else stated
-
-
-def instance_option(
-    fleet: ResolvedFleet,
-    name: str,
-    catalogue: Mapping[str, InstanceType],
-    spot_usd_per_hour: Decimal | None = None,
-) -> InstanceOption:
-    """Return one instance type that a fleet may launch, with its resources and price.
-
-    An own size states its nodes' resources; otherwise the catalogue does, or for unknown types the
-    built-in size.
-
-    Args:
-        fleet: The fleet.
-        name: The instance type.
-        catalogue: Instance types by name.
-        spot_usd_per_hour: EC2's spot price, when EC2 was asked.
-    """
-    known, size = catalogue.get(name), fleet.own_size
-    stated = size if size is not None and name in size.instance_types else None
-    return InstanceOption(
-        instance_type=name,
-        resources=_resources(fleet, stated, known),
-        usd_per_hour=_price(fleet, stated, known, spot_usd_per_hour),
-        arch=(stated and stated.arch) or (known.arch if known else "amd64"),
-    )
-
-
-def _resources(
-    fleet: ResolvedFleet, stated: OwnSize | None, known: InstanceType | None
-) -> Resources:
-    """Return resources of the bare machine: cpu, memory, pods, devices."""
-    basis = stated or known or fleet.own_size or fleet.built_in_size
-    amounts: dict[str, int] = {}
-    if basis is not None:
-        amounts = {"cpu": basis.cpu_milli, "memory": basis.memory_bytes}
-    if stated is not None and "extended" in stated.model_fields_set:
-        amounts |= {k: v for k, v in stated.extended.items() if v}
-    elif known is not None and known.gpus:
-        amounts[_GPU] = known.gpus
-    amounts["pods"] = _pods(fleet, stated, known)
-    return FrozenMap(amounts)
-
-
-def _pods(fleet: ResolvedFleet, stated: OwnSize | None, known: InstanceType | None) -> int:
-    """Return pod slots: by the size or the module variable, else by the ENI limit."""
-    if stated is not None and stated.pods is not None:
-        return stated.pods
-    by_variable = int(fleet.terraform.get("max_pods") or 0)
-    return by_variable or (known.pods_max if known else KUBELET_PODS_MAX)
-
-
-def _price(
-    fleet: ResolvedFleet,
-    stated: OwnSize | None,
-    known: InstanceType | None,
-    market: Decimal | None,
-) -> Decimal | None:
-    """Return USD per hour: the fleet's, its size's, EC2's or the catalogue's; None: unknown."""
-    if fleet.entry.price_usd_per_hour is not None:
-        return fleet.entry.price_usd_per_hour
-    if fleet.entry.spot:
-        price = stated.spot_price_usd_per_hour if stated else None
-        fallback = market or (known.spot_usd_per_hour if known else None)
-    else:
-        price = stated.price_usd_per_hour if stated else None
-        fallback = known.on_demand_usd_per_hour if known else None
-    return fallback if price is None else price

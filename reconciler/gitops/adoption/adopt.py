@@ -82,70 +82,116 @@ def adopt(
     Raises:
         ConfigError: The result breaks a rule of sector configs; every fault is named.
     """
-    left_out: dict[str, str] = {}
+    stated = base or {}
+    existing = _Existing(
+        cluster=cluster,
+        fleets={fleet.id: fleet for fleet in fleets},
+        groups=groups,
+        described={group.id: group for group in described},
+        catalogue=catalogue,
+        users=Counter(each.template.id for each in (*fleets, *described) if each.template),
+    )
+    found, left_out = _chosen(existing, stated)
+    document = config_document(cluster, region, list(found.values()), stated)
+    text = _CONFIG_HEADER + write_document(document)
+    config = parse_config(text, name="sectors.yaml")
+    names = _fleet_names(config)
+    return Adoption(
+        config=text.encode(),
+        imports=_import_blocks(_to_import(config, found)),
+        fleets=names,
+        left_out=left_out,
+        notes=tuple(_notes(config, found, names, _names_in_ec2(existing.fleets, left_out))),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Existing:
+    """What AWS has for a cluster."""
+
+    cluster: str
+    fleets: Mapping[str, FleetDescription]
+    """EC2 Fleets by id."""
+    groups: Sequence[Fleet]
+    """Auto Scaling groups."""
+    described: Mapping[str, FleetDescription]
+    """By id, what Terraform needs to know of the groups."""
+    catalogue: Mapping[str, InstanceType]
+    """What instance types offer."""
+    users: Counter[str]
+    """How many fleets and groups launch from each launch template, by its id."""
+
+    def shares_template(self, one: FleetDescription) -> bool:
+        """Return whether another fleet or group launches from the same launch template."""
+        return one.template is not None and self.users[one.template.id] > 1
+
+
+def _chosen(
+    existing: _Existing, base: Mapping[str, Any]
+) -> tuple[dict[str, AdoptedFleet], dict[str, str]]:
+    """Return the config's entries by name, and by id why others are left out.
+
+    An entry is left out if it breaks a rule by itself, or clashes with one that was chosen before.
+    """
     found: dict[str, AdoptedFleet] = {}
-    kinds: dict[str, str] = {
-        name: sector["kind"]
-        for name, sector in ((base or {}).get("sectors") or {}).items()
-        if isinstance(sector, Mapping) and "kind" in sector
-    }
-    by_id: Mapping[str, FleetDescription] = {fleet.id: fleet for fleet in fleets}
-    of_groups: Mapping[str, FleetDescription] = {group.id: group for group in described}
-    users = Counter(each.template.id for each in (*fleets, *described) if each.template)
-    written = _written(base or {})
-    for each_id, one in _all_found(cluster, fleets, groups, catalogue, kinds, of_groups, users):
-        fleet = by_id.get(each_id)
-        if isinstance(one, AdoptedFleet) and fleet is not None and one.name not in written:
+    left_out: dict[str, str] = {}
+    kinds, written = _stated_kinds(base), _written(base)
+    for each_id, one in _all_found(existing, kinds):
+        if isinstance(one, str):
+            left_out[each_id] = one
+            continue
+        fleet = existing.fleets.get(each_id)
+        if fleet is not None and one.name not in written:
             # Limits that contradict each other leave this fleet out, and no other.
             one = with_limits(one, fleet.tags, fleet.target_capacity)  # noqa: PLW2901 - completed
-        reason = one if isinstance(one, str) else _clash(one, found, kinds) or _fault(cluster, one)
-        if isinstance(one, str) or reason:
+        reason = _clash(one, found, kinds) or _fault(existing.cluster, one)
+        if reason:
             left_out[each_id] = reason
             continue
         kinds.setdefault(one.sector, one.kind)
-        if each_id in of_groups:
-            one = _taken_over(one, of_groups[each_id], cluster, users)  # noqa: PLW2901 - completed
+        if each_id in existing.described:
+            one = _taken_over(one, existing.described[each_id], existing)  # noqa: PLW2901 - completed
         found[one.name] = one
-    found = dict(sorted(found.items()))
-    document = config_document(cluster, region, list(found.values()), base or {})
-    text = _CONFIG_HEADER + write_document(document)
-    config = parse_config(text, name="sectors.yaml")
-    rendered = root_module_of(config).fleets
-    imported = [each for name, each in found.items() if name in rendered and each.has_template]
-    names = tuple(
+    return dict(sorted(found.items())), left_out
+
+
+def _stated_kinds(base: Mapping[str, Any]) -> dict[str, str]:
+    """Return the kinds of the sectors that a config document states, by sector."""
+    return {
+        name: sector["kind"]
+        for name, sector in (base.get("sectors") or {}).items()
+        if isinstance(sector, Mapping) and "kind" in sector
+    }
+
+
+def _fleet_names(config: SectorConfig) -> tuple[str, ...]:
+    """Return the names of the fleets and groups of a config, in its order."""
+    return tuple(
         fleet_name(sector_name, fleet.size, fleet.zone, fleet.lifecycle)
         for sector_name, sector in config.sectors.items()
         for fleet in sector.fleets
     )
-    return Adoption(
-        config=text.encode(),
-        imports=_import_blocks(imported),
-        fleets=names,
-        left_out=left_out,
-        notes=tuple(_notes(config, found, names, _names_in_ec2(by_id, left_out))),
-    )
 
 
-def _taken_over(
-    one: AdoptedFleet, group: FleetDescription, cluster: str, users: Counter[str]
-) -> AdoptedFleet:
+def _to_import(config: SectorConfig, found: Mapping[str, AdoptedFleet]) -> Sequence[AdoptedFleet]:
+    """Return those that the rendered root makes, if their launch template is imported too."""
+    rendered = root_module_of(config).fleets
+    return [each for name, each in found.items() if name in rendered and each.has_template]
+
+
+def _taken_over(one: AdoptedFleet, group: FleetDescription, existing: _Existing) -> AdoptedFleet:
     """Return the group as one that Terraform makes; if that is impossible, as one made by others.
 
     Args:
         one: The group's entry as one made by others.
         group: What Terraform needs to know of it.
-        cluster: The EKS cluster's name.
-        users: How many fleets and groups launch from each launch template.
+        existing: All that AWS has.
     """
-    if _is_shared(group, users):
+    if existing.shares_template(group):
         return group_left(one, SHARED)
-    found = group_taken_over(one, group, cluster)
-    reason = _fault(cluster, found)
+    found = group_taken_over(one, group, existing.cluster)
+    reason = _fault(existing.cluster, found)
     return group_left(one, reason) if reason else found
-
-
-def _is_shared(one: FleetDescription, users: Counter[str]) -> bool:
-    return one.template is not None and users[one.template.id] > 1
 
 
 def _written(base: Mapping[str, Any]) -> set[str]:
@@ -160,34 +206,30 @@ def _written(base: Mapping[str, Any]) -> set[str]:
 
 
 def _all_found(
-    cluster: str,
-    fleets: Sequence[FleetDescription],
-    groups: Sequence[Fleet],
-    catalogue: Mapping[str, InstanceType],
-    kinds: Mapping[str, str],
-    described: Mapping[str, FleetDescription],
-    users: Counter[str],
+    existing: _Existing, kinds: Mapping[str, str]
 ) -> Iterator[tuple[str, AdoptedFleet | str]]:
     """Yield all; those with a known kind first, as others take the kind of their sector."""
+    shared = existing.shares_template
     looks = [
         (
             each.id,
             bool(known_kind(each)),
-            partial(fleet_found, each, cluster=cluster, shared=_is_shared(each, users)),
+            partial(fleet_found, each, cluster=existing.cluster, shared=shared(each)),
         )
-        for each in fleets
+        for each in existing.fleets.values()
     ]
+    described = existing.described
     looks += [
         (
             each.id,
             bool(auto_scaling.known_kind(each)),
             partial(auto_scaling.group_found, each, all_spot=_is_all_spot(described.get(each.id))),
         )
-        for each in groups
+        for each in existing.groups
     ]
     known = dict(kinds)
     for each_id, _, look in sorted(looks, key=lambda look: not look[1]):
-        one = look(catalogue, known)
+        one = look(existing.catalogue, known)
         if isinstance(one, AdoptedFleet):
             known.setdefault(one.sector, one.kind)
         yield each_id, one

@@ -54,13 +54,19 @@ def left_behind(
             continue
         for name, existing in sorted(there.items()):
             made = {kind: each for kind, each in existing.items() if each not in held}
-            kind = GROUP if theirs[name].provider == "asg" else FLEET
-            module = theirs[name].address.removesuffix(f".{kind}.this")
-            if not made or module == theirs[name].address:
-                continue  # in the state, or not of our module: its author chose the name
+            module = _module_of(theirs[name])
+            if not made or module is None:
+                continue  # in the state, or its author chose the name
             found |= {f"{module}.{kind}.this": made[kind] for kind in sorted(made)}
             told.append(_adopted(name, made))
     return found, tuple(told)
+
+
+def _module_of(fleet: PlannedFleet) -> str | None:
+    """Return the address of the module that makes the fleet; None if it is not one of ours."""
+    kind = GROUP if fleet.provider == "asg" else FLEET
+    module = fleet.address.removesuffix(f".{kind}.this")
+    return None if module == fleet.address else module
 
 
 @contextmanager

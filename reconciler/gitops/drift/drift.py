@@ -3,7 +3,7 @@
 Capacity within the config's limits is not drift: the capacity loop sets it.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -103,34 +103,44 @@ def fleet_drift(
         and (named := named_fleet(fleet, facts.groups, facts.cluster)) is not None
     ]
     groups = frozenset(facts.groups.values())
-    by_age = sorted(live, key=lambda fleet: (str(fleet.created_at or ""), fleet.id), reverse=True)
-    at_home = {fleet.name: fleet for fleet in by_age if fleet.region == home}  # the oldest one
     every = {*facts.made_here, *facts.fleets}
     known = every & groups if provider == "asg" else every - groups
-    type_ = _TYPES[provider]
     found = [
         _fleet_drift("fleet-extra", fleet, f"in {fleet.region}, not in the config")
         for fleet in live
         if fleet.name not in known or not _is_planned_in(facts, fleet.name, fleet.region)
     ]
+    of_name = _oldest_by_name(fleet for fleet in live if fleet.region == home)
     if home in cloud.regions:
-        found += [
-            Drift(kind="fleet-missing", address="", type=type_, fleet=name, detail="not in EC2")
-            for name in facts.made_here
-            if name in known and name not in at_home
-        ]
+        expected = (name for name in facts.made_here if name in known)
+        found += [_missing(name, provider) for name in expected if name not in of_name]
     found += [
-        _fleet_drift("fleet-extra", fleet, f"another fleet, {at_home[fleet.name].id}, has its name")
+        _fleet_drift("fleet-extra", fleet, f"another fleet, {of_name[fleet.name].id}, has its name")
         for fleet in live
         if fleet.region == home
-        and fleet is not at_home[fleet.name]
+        and fleet is not of_name[fleet.name]
         and fleet.name not in facts.allow_destroy
     ]
-    for fleet in live:
-        outside = _outside_limits(facts, fleet)
-        if outside:
-            found.append(_fleet_drift("capacity-outside", fleet, outside))
+    found += [
+        _fleet_drift("capacity-outside", fleet, outside)
+        for fleet in live
+        if (outside := _outside_limits(facts, fleet))
+    ]
     return tuple(sorted(found))
+
+
+def _oldest_by_name(fleets: Iterable[Fleet]) -> dict[str, Fleet]:
+    """Return of several fleets with one name the oldest: capacity planning uses that one."""
+    newest_first = sorted(
+        fleets, key=lambda fleet: (str(fleet.created_at or ""), fleet.id), reverse=True
+    )
+    return {fleet.name: fleet for fleet in newest_first}
+
+
+def _missing(name: str, provider: Provider) -> Drift:
+    """Return the drift of a fleet of the config that does not exist."""
+    kind = _TYPES[provider]
+    return Drift(kind="fleet-missing", address="", type=kind, fleet=name, detail="not in EC2")
 
 
 def _is_planned_in(facts: ConfigFacts, name: str, region: Region) -> bool:

@@ -12,8 +12,9 @@ from typing import Any, Final
 from reconciler.gitops.terraform_plan.planned import PlannedFleet
 from reconciler.model.cluster import Pod
 from reconciler.model.ids import NodeName
-from reconciler.model.plan import Plan, Unplaceable
+from reconciler.model.plan import Plan
 from reconciler.model.snapshot import Snapshot
+from reconciler.model.unplaceable import Unplaceable
 from reconciler.planner.planner import plan
 from reconciler.planner.settings import PlannerSettings
 

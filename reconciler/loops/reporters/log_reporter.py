@@ -12,8 +12,9 @@ from reconciler.model.actions import SetCapacity
 from reconciler.model.binding import Binding
 from reconciler.model.notices import settled_by_kind
 from reconciler.model.outcome import Outcome, OutcomeKind
-from reconciler.model.plan import Plan, Reason, Unplaceable, with_shared
+from reconciler.model.plan import Plan
 from reconciler.model.snapshot import Snapshot
+from reconciler.model.unplaceable import Reason, Unplaceable, with_shared
 from reconciler.planner.clocks import SKEW_MAX
 from reconciler.planner.explain.held import held_in_words
 from reconciler.planner.fleets.health import MISSING

@@ -7,9 +7,10 @@ from reconciler.loops.reconcile_loop import CycleReport
 from reconciler.model.actions import SetCapacity, TerminateInstance
 from reconciler.model.ids import PodKey
 from reconciler.model.outcome import Outcome
-from reconciler.model.plan import Plan, Reason, with_shared
+from reconciler.model.plan import Plan
 from reconciler.model.snapshot import Snapshot
 from reconciler.model.text import counted_noun
+from reconciler.model.unplaceable import Reason, with_shared
 from reconciler.planner.explain.held import held_in_words
 from reconciler.ports.notifier import Notifier
 from reconciler.records.binding import binding_to_json, verdict_line
@@ -46,6 +47,17 @@ class NotifyReporter:
             self._lines.append(f"cluster {verdict_line(binding_to_json(binding))}")
         if plan.no_removals_because and self._repeats.is_news("planning"):
             self._lines.append(f"no node is drained or ended: {plan.no_removals_because}")
+        self._tell_fleets(plan)
+        self._tell_unplaceable(plan)
+        if plan.orphans and self._repeats.is_news("orphans"):
+            self._lines.append(f"{counted_noun(plan.orphans, 'instance')} of ours without a fleet")
+        for held in plan.held:
+            name = held.node or f"of instance {held.instance}"
+            if self._repeats.is_news("held", name, held.code):
+                self._lines.append(f"node {name} is held ({held.code}): {held_in_words(held)}")
+
+    def _tell_fleets(self, plan: Plan) -> None:
+        """Collect fleets that are not asked for nodes, and rolling updates that are halted."""
         for fleet in plan.fleets:
             place = f"{fleet.fleet} ({fleet.region})"
             if fleet.unavailable and self._repeats.is_news("unavailable", place):
@@ -56,13 +68,6 @@ class NotifyReporter:
             if halted and self._repeats.is_news("halted", place, update.version):
                 what = f"rolling update to launch template version {update.version} is halted"
                 self._lines.append(f"{place}: {what}: {update.because}")
-        self._tell_unplaceable(plan)
-        if plan.orphans and self._repeats.is_news("orphans"):
-            self._lines.append(f"{counted_noun(plan.orphans, 'instance')} of ours without a fleet")
-        for held in plan.held:
-            name = held.node or f"of instance {held.instance}"
-            if self._repeats.is_news("held", name, held.code):
-                self._lines.append(f"node {name} is held ({held.code}): {held_in_words(held)}")
 
     def _tell_unplaceable(self, plan: Plan) -> None:
         known = frozenset() if self._repeats.is_news("unplaceable") else self._unplaceable

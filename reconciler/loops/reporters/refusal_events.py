@@ -12,9 +12,10 @@ from reconciler.loops.reason_words import usual_remedy
 from reconciler.loops.workloads import Workload, workload_of
 from reconciler.model.cluster import Owner, Pod
 from reconciler.model.ids import PodKey
-from reconciler.model.plan import Plan, Reason, ReasonKind, Unplaceable, with_shared
+from reconciler.model.plan import Plan
 from reconciler.model.snapshot import Snapshot
 from reconciler.model.text import counted_noun
+from reconciler.model.unplaceable import Reason, ReasonKind, Unplaceable, with_shared
 from reconciler.ports.object_events import ObjectEvent, pod_event
 from reconciler.telemetry.scrubbing import without_account
 

@@ -9,6 +9,7 @@ from reconciler.model.frozen import FrozenMap
 from reconciler.planner.capacity import expander as expanders
 from reconciler.planner.capacity.balancing import evened_out
 from reconciler.planner.capacity.bounds.fair_prices import FairPrices, fair_prices
+from reconciler.planner.capacity.follow_up import unserved
 from reconciler.planner.capacity.one_by_one import NodeByNodePurchase
 from reconciler.planner.capacity.placing import PackingPlacer
 from reconciler.planner.capacity.problem.items import DealtItems, deal
@@ -42,9 +43,9 @@ def buy_in_bulk(
         request: What to buy.
         most: Caps per node for some classes, by their numbers.
     """
-    wants, table, budget = request.wants, request.table, request.budget
+    table = request.table
     mark = sim.fork()
-    wanted = [want for want in wants if np.count_nonzero(table.feasible(want[0]))]
+    wanted, refused = _parted_by_offers(request.wants, table)
     dealt = _with_caps(deal(sim, wanted, table), most)
     problem = state_problem(table.offers, dealt.items, dealt.caps).as_compared()
     found, over_budget = _pack(problem, request)
@@ -52,38 +53,54 @@ def buy_in_bulk(
     purchase.over_budget = over_budget
     short = bool((found.packing.served() < problem.counts).any())
     _withdraw_refused(sim, mark, table, purchase, short=short)
-    exact_problem = _is_exact(dealt, table) and not table.penalised
-    traces = _traces(problem)
-    served: dict[int, int] = {}
-    for taken in purchase.taken:
-        number = taken.pod_class.number
-        served[number] = served.get(number, 0) + int(taken.amounts.sum())
-    rest = [(c, n - served.get(c.number, 0)) for c, n in wanted if n > served.get(c.number, 0)]
-    # Bounds ignore rules between kinds. They do not prove that a packing is the cheapest.
-    proven = found.optimal and not dealt.stricter
-    purchase.optimal = proven and not over_budget and exact_problem and not rest
-    whole = not rest and len(wanted) == len(wants) and _is_exact(dealt, table)
-    if whole and exact_problem:
-        purchase.nano_usd_least = found.nano_usd_least
-    if traces and exact_problem:
-        least = found.packing.cost(problem) if purchase.optimal else purchase.nano_usd_least
-        purchase.nano_usd_least = None if least is None else max(0, least - traces)
-        purchase.optimal = False
-    elif found.divisible is not None and whole and exact_problem:
-        purchase.divisible_nano_usd = found.divisible.nano_usd
-        purchase.steady = _by_class(problem, found.divisible.worth)
+    rest = unserved(purchase, wanted)
+    exact = _is_exact(dealt, table)
+    whole = exact and not (rest or refused)
+    if exact and not table.penalised:
+        # Bounds ignore rules between kinds. They do not prove that a packing is the cheapest.
+        purchase.optimal = found.optimal and not (dealt.stricter or over_budget or rest)
+        _note_bounds(purchase, problem, found, whole=whole)
     if found.worth is not None and (found.settled or whole):
         purchase.worth = _by_class(problem, found.worth)
     if rest:
-        NodeByNodePurchase(
-            sim, table, purchase, budget.less(purchase.nano_usd, len(purchase.rows))
-        ).serve(rest)
+        budget = request.budget.less(purchase.nano_usd, len(purchase.rows))
+        NodeByNodePurchase(sim, table, purchase, budget).serve(rest)
         drop_empty(sim, mark, table, purchase)
         # Pods that were bought for one by one may have opened a zone that the remaining ones lack.
         short = short or bool(purchase.left)
         purchase.leave(_withdraw_refused(sim, mark, table, purchase, short=short))
-    purchase.left += [want for want in wants if not np.count_nonzero(table.feasible(want[0]))]
+    purchase.left += refused
     return purchase
+
+
+def _parted_by_offers(wants: Sequence[Want], table: OfferTable) -> tuple[list[Want], list[Want]]:
+    """Return the pods that some offer takes, and those that none takes."""
+    wanted: list[Want] = []
+    refused: list[Want] = []
+    for want in wants:
+        (wanted if np.count_nonzero(table.feasible(want[0])) else refused).append(want)
+    return wanted, refused
+
+
+def _note_bounds(purchase: Purchase, problem: Problem, found: SearchResult, *, whole: bool) -> None:
+    """Note what the search proved about the cost of the purchase, `optimal` of which is set.
+
+    Args:
+        purchase: What was bought.
+        problem: The problem, without penalties, and with no placement rule simplified.
+        found: The search's result.
+        whole: Whether the purchase serves all pods that it was asked for.
+    """
+    if whole:
+        purchase.nano_usd_least = found.nano_usd_least
+    traces = _traces(problem)
+    if traces:
+        least = found.packing.cost(problem) if purchase.optimal else purchase.nano_usd_least
+        purchase.nano_usd_least = None if least is None else max(0, least - traces)
+        purchase.optimal = False
+    elif whole and found.divisible is not None:
+        purchase.divisible_nano_usd = found.divisible.nano_usd
+        purchase.steady = _by_class(problem, found.divisible.worth)
 
 
 def _traces(problem: Problem) -> int:

@@ -1,24 +1,19 @@
 """Which nodes with pods may be emptied, judged by their use, annotations and pods."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from reconciler.model.actions import (
-    DRAIN_STARTED,
-    PODS_BLOCK_SINCE,
-    UNNEEDED_SINCE,
-    PolicyName,
-)
+from reconciler.model.actions import DRAIN_STARTED, PODS_BLOCK_SINCE, PolicyName
 from reconciler.model.cluster import Node, Pod
 from reconciler.model.ids import FleetKey
 from reconciler.model.text import duration
 from reconciler.planner.disruption.blocker import Blocker
 from reconciler.planner.disruption.blockers.grace_periods import grace_ends_at, grace_seconds
-from reconciler.planner.disruption.blockers.move_cost import moves_rank, not_worth_moving
+from reconciler.planner.disruption.blockers.move_cost import not_worth_moving
 from reconciler.planner.disruption.blockers.nodes import first_blocker
 from reconciler.planner.disruption.blockers.pods import at_minimum, movable
 from reconciler.planner.disruption.blockers.settling import settled_at
+from reconciler.planner.disruption.candidate import Candidate
 from reconciler.planner.disruption.context import DisruptionContext, open_nodes
 from reconciler.planner.disruption.drains.actions import (
     attempts_dated_again,
@@ -36,109 +31,10 @@ from reconciler.planner.disruption.drains.timers import stop_timer
 from reconciler.planner.disruption.utilisation import Utilisation
 from reconciler.planner.fleets.inventory import FleetStatus
 from reconciler.planner.fleets.updates.outdated import Outdated
-from reconciler.planner.settings import DisruptionReason
 from reconciler.planner.view import ClusterView
 
 BOUNCE_AFTER = timedelta(seconds=1800)
 """`bounce_deployment_pods` moves pods that have run this long, as in Kluster Fleet Manager."""
-
-
-@dataclass(slots=True, eq=False)
-class Candidate:
-    """A node that may be emptied if its pods fit elsewhere."""
-
-    node: Node
-    status: FleetStatus
-    moving: list[Pod]
-    """The pods that would be evicted."""
-    placed: list[Pod]
-    """The pods that need a place elsewhere: those that move, and StatefulSet pods being deleted."""
-    share: float
-    bounces: bool
-    """Whether its pods may be moved without a timer, because all have run for `BOUNCE_AFTER`."""
-    since: datetime | None
-    """Since when it has been unneeded; None if its timer starts now."""
-    settled_at: datetime | None
-    """From when its pods may be moved; None if there is nothing to wait for."""
-    failures_rank: int
-    """1 after a failed drain, else 0: other nodes are drained first."""
-    policy: PolicyName
-    because: str
-    outdated: Outdated | None = None
-    """Why it is to be replaced regardless of its use; None if it is a candidate by its use only."""
-    ends_at: datetime | None = None
-    """When it is ended regardless of its pods (`terminate_after`); None if never."""
-    kept_for_long: bool = False
-    """Whether a limit keeps it for more than minutes, such as a PodDisruptionBudget of 0."""
-
-    @property
-    def must_go(self) -> bool:
-        """Return whether it is drained at any cost of the moves.
-
-        It is when it is to be replaced, or when its whole fleet departs.
-        """
-        replaced = self.outdated is not None and not self.goes_back_to_spot
-        return replaced or self.status.settings.departing
-
-    @property
-    def goes_back_to_spot(self) -> bool:
-        """Return whether it is drained only if a cheaper spot node can replace it."""
-        return self.outdated is not None and self.outdated.only_for_cheaper_spot
-
-    @property
-    def reason(self) -> DisruptionReason:
-        """Return the reason by which disruption budgets count it."""
-        if self.outdated is not None:
-            return self.outdated.reason
-        if self.status.settings.departing:
-            return "drifted"
-        return "consolidation" if self.policy == "consolidation" else "underutilized"
-
-    @property
-    def timed(self) -> bool:
-        """Return whether it has a readable timer."""
-        return UNNEEDED_SINCE in self.node.annotations and self.since is not None
-
-    def overdue(self, at: datetime) -> bool:
-        """Return whether its `terminate_after` has passed."""
-        return self.ends_at is not None and self.ends_at <= at
-
-    def eligible(self, at: datetime) -> bool:
-        """Return whether it has been unneeded for `unneeded_time` and its pods have settled."""
-        return self.settles_for(at) is None and self.unneeded_long_enough(at)
-
-    def unneeded_long_enough(self, at: datetime) -> bool:
-        """Return whether it has been unneeded for `unneeded_time`."""
-        if self.bounces or self.outdated is not None:
-            return True
-        needed = timedelta(seconds=self.status.settings.scale_in.unneeded_seconds)
-        return at - (self.since or at) >= needed
-
-    def settles_for(self, at: datetime) -> timedelta | None:
-        """Return how long its pods still need to settle; None if they have settled."""
-        if self.settled_at is None or self.settled_at <= at:
-            return None
-        return self.settled_at - at
-
-    def order(self) -> tuple[object, ...]:
-        """Return the sort key: the longest unneeded node comes first, then the least used one.
-
-        Nodes that are to be replaced come before all others, the one with the oldest reason first.
-        Those whose drain failed, or that a limit keeps for long, come last: what they would need
-        must not keep those that can go.
-
-        The order is the same from cycle to cycle. Of equally used nodes the one with fewer moves
-        comes first. (Fewer moves before less use was tried: over two days of docs/month.md it moved
-        a tenth more pods, to save 3 % of the node-hours.)
-        """
-        since = self.outdated.since if self.outdated is not None else self.since
-        waited = self.outdated is None, since is None, since.timestamp() if since else 0.0
-        last = max(self.failures_rank, self.kept_for_long)
-        return (last, *waited, self.share, *moves_rank(self.moving), self.node.name)
-
-    def order_in_set(self) -> tuple[object, ...]:
-        """Return the sort key by which nodes of a set are drained, as when the set was checked."""
-        return (*moves_rank(self.moving), self.node.name)
 
 
 def find_candidates(context: DisruptionContext) -> list[Candidate]:
@@ -233,6 +129,10 @@ def _not_worth_moving(view: ClusterView, candidate: Candidate) -> Blocker | None
 def _candidate(
     context: DisruptionContext, utilisation: Utilisation, node: Node, key: FleetKey
 ) -> Candidate | None:
+    """Return the node as a candidate; None if it is used enough, or something keeps it.
+
+    What keeps it is noted in the plan.
+    """
     builder, status = context.builder, context.view.statuses[key]
     view = builder.view
     if view.row_of[node.name] in builder.used_rows:
@@ -251,13 +151,8 @@ def _candidate(
     if blocked is not None or not moving:
         builder.block(node, *(blocked or ("deleting", "its last pods are being deleted")))
         return None
-    policy: PolicyName = "scale-in" if little_used or bounces else "consolidation"
-    departing = status.settings.departing
-    because = f"its pods ask for {utilisation.shown(node.name)}"
-    if bounces:
-        because = "all its pods belong to ReplicaSets and have run for 30m"
-    if outdated is not None:
-        policy, because = outdated.policy, outdated.because
+    policy, because = _cause(utilisation, node, outdated, little_used=little_used, bounces=bounces)
+    settled = None if status.settings.departing else settled_at(pods, policy, threshold, view.at)
     return Candidate(
         node=node,
         status=status,
@@ -266,13 +161,30 @@ def _candidate(
         share=share,
         bounces=bounces,
         since=unneeded_since(view, node),
-        settled_at=None if departing else settled_at(pods, policy, threshold, view.at),
+        settled_at=settled,
         failures_rank=int(rests_until(view, node) is not None),
         policy=policy,
         because=because,
         outdated=outdated,
         ends_at=end,
     )
+
+
+def _cause(
+    utilisation: Utilisation,
+    node: Node,
+    outdated: Outdated | None,
+    *,
+    little_used: bool,
+    bounces: bool,
+) -> tuple[PolicyName, str]:
+    """Return the policy that removes a node, and why, in words."""
+    if outdated is not None:
+        return outdated.policy, outdated.because
+    policy: PolicyName = "scale-in" if little_used or bounces else "consolidation"
+    if bounces:
+        return policy, "all its pods belong to ReplicaSets and have run for 30m"
+    return policy, f"its pods ask for {utilisation.shown(node.name)}"
 
 
 def _movable_or_blocker(

@@ -4,17 +4,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import timedelta
 
-from reconciler.model.actions import (
-    DRAIN_PROGRESS,
-    DRAIN_STARTED,
-    AnnotateNode,
-    TerminateInstance,
-    ends_drain,
-)
+from reconciler.model.actions import DRAIN_STARTED, TerminateInstance, ends_drain
 from reconciler.model.cluster import Node, Pod
 from reconciler.model.counted_pods import counts
 from reconciler.model.ids import FleetKey, NodeName
-from reconciler.model.text import counted_noun, duration, rfc3339
+from reconciler.model.text import counted_noun
 from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.disruption.abandoned_drains import give_back_abandoned
 from reconciler.planner.disruption.blocker import Blocker
@@ -24,13 +18,9 @@ from reconciler.planner.disruption.blockers.nodes import (
     kept_by_duplicate,
     protection,
 )
-from reconciler.planner.disruption.blockers.pods import (
-    at_minimum,
-    blocking_pod,
-    comes_again,
-)
+from reconciler.planner.disruption.blockers.pods import at_minimum, blocking_pod, comes_again
+from reconciler.planner.disruption.drain_time import time_notes, too_long
 from reconciler.planner.disruption.drains.actions import (
-    annotate,
     delete_when_terminated,
     end_empty_node,
     end_of_drain,
@@ -46,7 +36,6 @@ from reconciler.planner.disruption.drains.overdue import (
     is_overdue,
 )
 from reconciler.planner.disruption.drains.replacement_sets import SetsUnderWay
-from reconciler.planner.disruption.drains.rounds import timed_out
 from reconciler.planner.disruption.drains.stuck_terminating import STUCK_AFTER
 from reconciler.planner.disruption.drains.timers import stop_timer
 from reconciler.planner.disruption.limits.removals import minimum_stays
@@ -64,7 +53,6 @@ from reconciler.planner.disruption.state import Disruption, disruption_of
 from reconciler.planner.nodes.drain_taints import is_draining
 from reconciler.planner.rules import Judge, Verdict, judge_of
 from reconciler.planner.settings import ScaleInSettings, SpotRescheduler
-from reconciler.planner.view import ClusterView
 
 
 def continue_drains(builder: PlanBuilder) -> list[Relocation]:
@@ -128,21 +116,7 @@ class _Drains:
         self._undecided.discard(node.name)
         view = builder.view
         pods = view.pods_on.get(node.name, [])
-        judge = self._judge(node, key, drain)
-        begun = DRAIN_STARTED in node.annotations
-        remaining = builder.targets[key] - 1 - self._lowerings_to_come.get(key, 0)
-        lowers_too_far = not _already_lowered(builder, key) and remaining < status.min
-        beside = [pod for pod in pods if not counts(pod)]
-        kept = protection(view, node) or irreplaceable_pod(judge, beside)
-        if kept is not None:
-            kept = Blocker(kept.code, f"{kept.detail}: it may not be removed")
-        elif lowers_too_far or not minimum_stays(builder, status, self._undecided):
-            kept = at_minimum(status)
-        elif view.row_of[node.name] in builder.used_rows or (in_use(pods) and not begun):
-            kept = Blocker("in-use", "it is used again")
-        else:
-            kept = kept_by_duplicate(view, node) or self._stays_afterwards(node, key, drain)
-            kept = kept or reason_gone(view, node, key, drain)
+        kept = self._kept_after_all(node, key, drain, pods)
         if kept is not None:
             builder.cancel_drain(give_back(node, drain.policy, kept.detail))
         elif in_use(pods):
@@ -153,6 +127,31 @@ class _Drains:
             builder.block(node, "deleting", "its last pods are being deleted")
         else:
             _end(builder, node, key, drain)
+
+    def _kept_after_all(
+        self, node: Node, key: FleetKey, drain: Disruption, pods: Sequence[Pod]
+    ) -> Blocker | None:
+        """Return why the node is no longer to leave; None while its drain may go on."""
+        builder, view = self._builder, self._builder.view
+        beside = [pod for pod in pods if not counts(pod)]
+        kept = protection(view, node) or irreplaceable_pod(self._judge(node, key, drain), beside)
+        if kept is not None:
+            return Blocker(kept.code, f"{kept.detail}: it may not be removed")
+        if self._falls_below_minimum(key):
+            return at_minimum(view.statuses[key])
+        begun = DRAIN_STARTED in node.annotations
+        if view.row_of[node.name] in builder.used_rows or (in_use(pods) and not begun):
+            return Blocker("in-use", "it is used again")
+        kept = kept_by_duplicate(view, node) or self._stays_afterwards(node, key, drain)
+        return kept or reason_gone(view, node, key, drain)
+
+    def _falls_below_minimum(self, key: FleetKey) -> bool:
+        """Return whether one node less would leave the fleet without its minimum."""
+        builder, status = self._builder, self._builder.view.statuses[key]
+        remaining = builder.targets[key] - 1 - self._lowerings_to_come.get(key, 0)
+        if not _already_lowered(builder, key) and remaining < status.min:
+            return True
+        return not minimum_stays(builder, status, self._undecided)
 
     def _rules(self, drain: Disruption) -> SpotRescheduler | None:
         """Return the settings of the spot rescheduler if it drains the node; None otherwise."""
@@ -189,7 +188,7 @@ class _Drains:
             seconds = settings.pod_eviction_timeout_seconds + more
             settings = replace(settings, pod_eviction_timeout_seconds=seconds)
             drain = replace(drain, progress=None)
-        return _too_long(self._builder.view, drain, settings, *left)
+        return too_long(self._builder.view, drain, settings, *left)
 
     def _was_refused(self, node: Node, key: FleetKey, drain: Disruption) -> bool:
         """Return whether evictions from an overdue node have been refused for the time of a drain.
@@ -269,7 +268,7 @@ class _Drains:
         self.begun.append(moves)
         self._lowerings_to_come[key] = self._lowerings_to_come.get(key, 0) + 1
         builder.reserve_moves(moves.rows)
-        builder.mark(*_noted(view, node, drain, (len(left), ending)))
+        builder.mark(*time_notes(view, node, drain, (len(left), ending)))
         if halted is not None:
             builder.block(node, *halted)
             return
@@ -321,42 +320,7 @@ class _Drains:
             builder.cancel_drain(give_up(builder.view, node, drain.policy, why))
             return
         builder.block(node, *halted)
-        builder.mark(*_noted(builder.view, node, drain, (0, 0)))
-
-
-def _too_long(
-    view: ClusterView, drain: Disruption, settings: ScaleInSettings, to_evict: int, ending: int
-) -> Blocker | None:
-    """Return a blocker if the drain has taken too long; None while there is time left."""
-    started, progress = drain.started or view.at, drain.progress
-    if progress is not None:
-        return timed_out(progress.after(view.at, to_evict, ending), started, view.at, settings)
-    limit_seconds = settings.pod_eviction_timeout_seconds
-    if not to_evict:
-        limit_seconds += settings.graceful_termination_max_seconds
-    spent = view.at - started
-    if spent <= timedelta(seconds=limit_seconds):
-        return None
-    return Blocker("drain-timeout", f"not empty {duration(spent)} after its drain began")
-
-
-def _noted(
-    view: ClusterView, node: Node, drain: Disruption, left: tuple[int, int]
-) -> list[AnnotateNode]:
-    """Return the drain's annotations that change: its progress, or a start that is unreadable.
-
-    An unreadable or missing start is written again as now, so that the drain can time out.
-    """
-    marks: list[tuple[str, str, str]] = []
-    text = node.annotations.get(DRAIN_STARTED, "")
-    started = drain.started
-    if started is None or (started >= view.at and text != rfc3339(view.at)):
-        marks.append((DRAIN_STARTED, rfc3339(view.at), "the start of its drain cannot be read"))
-    if drain.progress is not None:
-        now = str(drain.progress.after(view.at, *left))
-        if now != node.annotations[DRAIN_PROGRESS]:
-            marks.append((DRAIN_PROGRESS, now, "its drain in rounds has made progress"))
-    return [annotate(node, key, value, drain.policy, because) for key, value, because in marks]
+        builder.mark(*time_notes(builder.view, node, drain, (0, 0)))
 
 
 def _end(builder: PlanBuilder, node: Node, key: FleetKey, drain: Disruption) -> None:

@@ -5,7 +5,7 @@ from datetime import timedelta
 from reconciler.model.actions import REPLACEMENT_SET, REPLACEMENT_SET_FAILED
 from reconciler.model.text import counted_noun
 from reconciler.planner.disruption.blocker import Blocker
-from reconciler.planner.disruption.candidates import Candidate
+from reconciler.planner.disruption.candidate import Candidate
 from reconciler.planner.disruption.drains.actions import annotate
 from reconciler.planner.disruption.drains.replacement_sets import (
     HELD_MAX,

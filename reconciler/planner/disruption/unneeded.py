@@ -13,7 +13,7 @@ from datetime import datetime
 
 from reconciler.model.ids import NodeName
 from reconciler.planner.disruption.blocker import Blocker
-from reconciler.planner.disruption.candidates import Candidate
+from reconciler.planner.disruption.candidate import Candidate
 from reconciler.planner.disruption.simulator.drain_simulator import DrainSimulator
 
 ROUNDS_MAX = 4

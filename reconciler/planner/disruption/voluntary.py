@@ -12,11 +12,8 @@ from reconciler.planner.disruption.blocker import Blocker
 from reconciler.planner.disruption.blockers.move_cost import moves_and_saving
 from reconciler.planner.disruption.blockers.pods import IN_USE, NEEDED_BACK, at_minimum
 from reconciler.planner.disruption.blockers.settling import settles
-from reconciler.planner.disruption.candidates import (
-    Candidate,
-    find_candidates,
-    lasting_blocker,
-)
+from reconciler.planner.disruption.candidate import Candidate
+from reconciler.planner.disruption.candidates import find_candidates, lasting_blocker
 from reconciler.planner.disruption.context import DisruptionContext
 from reconciler.planner.disruption.drains.actions import begin_drain, evictions
 from reconciler.planner.disruption.drains.overdue import evictions_and_deletions

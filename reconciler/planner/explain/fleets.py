@@ -48,6 +48,16 @@ def _verdict(
     *,
     refused: bool,
 ) -> tuple[FleetVerdict, str]:
+    """Return what the plan does with the fleet, and why, in words.
+
+    Args:
+        builder: The plan as it was decided.
+        made: The same plan, finished.
+        key: The fleet.
+        planned: Its numbers.
+        nodes: How many of its nodes stay, by code.
+        refused: Whether a pending pod was refused by it.
+    """
     here = (planned.fleet, planned.region)
     for action in made.actions:
         if isinstance(action, SetCapacity) and (action.fleet, action.region) == here:
@@ -67,13 +77,13 @@ def _verdict(
     status = builder.view.statuses[key]
     if planned.max is not None and planned.target >= planned.max and planned.max:
         return "stays", f"it {maximum_reached(status, planned.target)[1]}"
-    staying = ", ".join(f"{count} {code}" for code, count in sorted(nodes.items()))
     because = "no pending pod needs more of it"
     if refused:
         because = "no pending pod is given more of it"
     if status.min >= planned.target:
         because += f", and it is at its min_capacity of {planned.min}"
-    elif staying:
+    elif nodes:
+        staying = ", ".join(f"{count} {code}" for code, count in sorted(nodes.items()))
         because += f"; its nodes: {staying}"
     return "stays", because
 

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from typing import Final
 
 from reconciler.model.cluster import Pod
-from reconciler.model.plan import UnavailableKind
 from reconciler.model.text import rfc3339
+from reconciler.model.unplaceable import UnavailableKind
 from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.cost_limits import cost_limits
 from reconciler.planner.fleets.health import MISSING

@@ -6,10 +6,11 @@ from difflib import SequenceMatcher
 
 from reconciler.model.cluster import Pod
 from reconciler.model.frozen import FrozenMap
-from reconciler.model.plan import DETAIL_MAX, Placement, Plan, Reason, Unplaceable
+from reconciler.model.plan import Placement, Plan
 from reconciler.model.quantity import format_amount
 from reconciler.model.selectors import NodeSelector, NodeSelectorTerm, Requirement
 from reconciler.model.text import counted_noun, cut
+from reconciler.model.unplaceable import DETAIL_MAX, Reason, Unplaceable
 from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.demand import FLEET, SECTOR, SectorFinder, wanted_values
 from reconciler.planner.explain.answers import Changes, FleetAnswer, PodExplanation

@@ -20,7 +20,6 @@ from reconciler.planner.explain.volume_repairs import (
     with_more_attachments,
     without_claim,
 )
-from reconciler.planner.placement.classes import StaticConstraints
 from reconciler.planner.placement.filters import node_affinity, static, taints
 from reconciler.planner.placement.kinds import (
     ARCH,
@@ -34,7 +33,8 @@ from reconciler.planner.placement.kinds import (
 )
 from reconciler.planner.placement.kinds import with_zone_aliases as aliased
 from reconciler.planner.placement.simulation import RowSpec
-from reconciler.planner.placement.volumes import VolumeNeeds
+from reconciler.planner.placement.static_constraints import StaticConstraints
+from reconciler.planner.placement.volume_needs import VolumeNeeds
 from reconciler.planner.policies.scale_up.wording import failing_lines, nearest_term, shown_line
 
 STEPS_MAX = 12

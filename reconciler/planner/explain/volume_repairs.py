@@ -9,7 +9,7 @@ from reconciler.planner.explain.repair import Repair, spec_changed
 from reconciler.planner.placement.filters import volumes
 from reconciler.planner.placement.kinds import NodeKind
 from reconciler.planner.placement.simulation import RowSpec
-from reconciler.planner.placement.volumes import VolumeNeeds
+from reconciler.planner.placement.volume_needs import VolumeNeeds
 
 NeedsOf = Callable[[Pod], VolumeNeeds]
 """Returns what a pod's volumes require; the pod may have fewer claims than any in the cluster."""

@@ -11,10 +11,10 @@ from datetime import datetime, timedelta
 
 from reconciler.model.fleet import Fleet, Instance
 from reconciler.model.ids import FleetKey, Region
-from reconciler.model.plan import UnavailableKind
 from reconciler.model.saved_state import SavedFleetState
 from reconciler.model.snapshot import CloudState, Snapshot
 from reconciler.model.text import duration
+from reconciler.model.unplaceable import UnavailableKind
 from reconciler.planner.clocks import SKEW_MAX
 from reconciler.planner.cool_off import COOL_OFF, COOL_OFF_MAX, cool_off, failures_in
 from reconciler.planner.fleets.instances.stuck import (

@@ -1,6 +1,6 @@
 """Which limit a fleet is at that may have no more nodes, in words."""
 
-from reconciler.model.plan import ReasonKind
+from reconciler.model.unplaceable import ReasonKind
 from reconciler.planner.fleets.departing import has_other_capacity_type
 from reconciler.planner.fleets.inventory import FleetStatus
 

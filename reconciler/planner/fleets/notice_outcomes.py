@@ -42,37 +42,52 @@ def notice_outcomes(
     """
     if not snapshot.notices:
         return ()
-    cloud = snapshot.cloud
-    instances = {each.id: each for each in cloud.instances} if cloud is not None else {}
-    nodes = {each.instance_id: each for each in snapshot.cluster.nodes}
-    known = _knows_all_instances(cloud)
-    withdrawn = withdrawn_changes(snapshot.notices)
-    work = _Work(snapshot, binding)
-    outcomes: list[NoticeOutcome] = []
-    for notice in snapshot.notices:
-        node, instance = nodes.get(notice.instance), instances.get(notice.instance)
+    judge = _Judge(snapshot, binding, rebalance=rebalance)
+    return tuple(
+        NoticeOutcome(notice=notice, result=judge.result_of(notice)) for notice in snapshot.notices
+    )
+
+
+class _Judge:
+    """Judges each notice by what one snapshot shows."""
+
+    def __init__(self, snapshot: Snapshot, binding: Binding, *, rebalance: bool) -> None:
+        cloud = snapshot.cloud
+        self._at, self._rebalance = snapshot.at, rebalance
+        self._instances = {each.id: each for each in cloud.instances} if cloud is not None else {}
+        self._nodes = {each.instance_id: each for each in snapshot.cluster.nodes}
+        self._all_known = _knows_all_instances(cloud)
+        self._withdrawn = withdrawn_changes(snapshot.notices)
+        self._work = _Work(snapshot, binding)
+
+    def result_of(self, notice: Notice) -> NoticeResult:
+        """Return what became of a notice; `waiting` while its message must be kept."""
+        node, instance = self._nodes.get(notice.instance), self._instances.get(notice.instance)
         if instance is None:
             recommended = notice.kind == "rebalance" and node is not None
             result: NoticeResult = _of_unknown(
-                notice, snapshot.at, recommended=recommended, all_known=known
+                notice, self._at, recommended=recommended, all_known=self._all_known
             )
         elif notice.at is None:
             result = "unreadable"
         else:
-            ignored = _is_passed_over(notice, instance, rebalance=rebalance)
-            result = "ignored" if ignored else _of_ours(notice, snapshot.at, instance)
-        if result == "waiting" and notice.hook is not None:
-            ended = work.is_over(notice.instance, instance)
-            result = "acted" if ended else "waiting"
-        elif result == "waiting" and notice.kind == "change-withdrawn":
-            carried = node is not None and carries_withdrawn(node, withdrawn)
-            result = "waiting" if carried or instance is None else "acted"
-        elif result == "waiting" and _is_withdrawn(notice, withdrawn):
-            result = "no-change"
-        elif result == "waiting" and _is_acted_on(notice, node, snapshot.at):
-            result = "acted"
-        outcomes.append(NoticeOutcome(notice=notice, result=result))
-    return tuple(outcomes)
+            ignored = _is_passed_over(notice, instance, rebalance=self._rebalance)
+            result = "ignored" if ignored else _of_ours(notice, self._at, instance)
+        return self._of_waiting(notice, node, instance) if result == "waiting" else result
+
+    def _of_waiting(
+        self, notice: Notice, node: Node | None, instance: Instance | None
+    ) -> NoticeResult:
+        """Return the result of a notice that asks for something: whether it was dealt with."""
+        if notice.hook is not None:
+            ended = self._work.is_over(notice.instance, instance)
+            return "acted" if ended else "waiting"
+        if notice.kind == "change-withdrawn":
+            carried = node is not None and carries_withdrawn(node, self._withdrawn)
+            return "waiting" if carried or instance is None else "acted"
+        if _is_withdrawn(notice, self._withdrawn):
+            return "no-change"
+        return "acted" if _is_acted_on(notice, node, self._at) else "waiting"
 
 
 def _of_unknown(

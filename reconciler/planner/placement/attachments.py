@@ -13,7 +13,7 @@ import numpy as np
 from reconciler.planner.placement.arrays import UNLIMITED, IntArray, grown
 from reconciler.planner.placement.classes import PodClass
 from reconciler.planner.placement.dimensions import Dimensions
-from reconciler.planner.placement.volumes import SharedVolume
+from reconciler.planner.placement.volume_needs import SharedVolume
 
 
 class SharedAttachments:

@@ -1,6 +1,6 @@
 """Pod classes: pods that no filter can tell apart are one class, and all work is per class."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from reconciler.model.cluster import (
@@ -10,11 +10,10 @@ from reconciler.model.cluster import (
     PodAffinityTerm,
     PodSpec,
     PodTraits,
-    Toleration,
     TopologySpreadConstraint,
 )
 from reconciler.model.frozen import NO_LABELS, Labels
-from reconciler.model.selectors import LabelSelector, NodeSelector
+from reconciler.model.selectors import LabelSelector
 from reconciler.planner.placement.arrays import IntArray
 from reconciler.planner.placement.dimensions import dimensions_for
 from reconciler.planner.placement.kinds import ZONE
@@ -22,7 +21,6 @@ from reconciler.planner.placement.label_keys import (
     NOWHERE,
     Offered,
     node_label_keys,
-    node_selector_keys,
     reads_names,
     selector_keys,
     terms_of,
@@ -30,7 +28,9 @@ from reconciler.planner.placement.label_keys import (
     with_label_keys,
 )
 from reconciler.planner.placement.namespaces import NamespaceIndex
-from reconciler.planner.placement.volumes import NO_VOLUMES, VolumeNeeds, VolumeResolver
+from reconciler.planner.placement.static_constraints import StaticConstraints
+from reconciler.planner.placement.volume_needs import NO_VOLUMES, VolumeNeeds
+from reconciler.planner.placement.volumes import VolumeResolver
 
 
 @dataclass(slots=True, eq=False)
@@ -73,42 +73,15 @@ Group = tuple[PodClass, list[Pod]]
 """Pods of one class."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StaticConstraints:
-    """What the static filters read of a pod; equal ones have one verdict per node kind."""
-
-    node_selector: Labels
-    node_affinity: NodeSelector | None
-    tolerations: tuple[Toleration, ...]
-    volumes: VolumeNeeds
-
-    def label_keys(self) -> tuple[str, ...]:
-        """Return the keys of the node labels that the filters read, in order."""
-        keys = set(self.node_selector).union(*map(node_selector_keys, self._selectors()))
-        return tuple(sorted(keys))
-
-    def names(self) -> frozenset[str] | None:
-        """Return the node names that the constraints mention; all other names are equivalent.
-
-        None if an expression compares names in another way, so that no two names are equivalent.
-        """
-        terms = [term for selector in self._selectors() for term in selector.terms]
-        lines = [line for term in terms for line in term.fields]
-        if any(line.operator in {"Gt", "Lt"} for line in lines):
-            return None
-        return frozenset([value for line in lines for value in line.values])
-
-    def _selectors(self) -> Sequence[NodeSelector]:
-        if self.node_affinity is None:
-            return self.volumes.selectors
-        return (*self.volumes.selectors, self.node_affinity)
-
-
 _NEAR_NOWHERE = (PodAffinityTerm(topology_key=NOWHERE, selector=None),)
 _SPREAD_NOWHERE = (
     TopologySpreadConstraint(topology_key=NOWHERE, max_skew=1, hard=True, selector=None),
 )
 """Stands for all rules of a class that has a rule which no node can satisfy."""
+
+
+_Ports = dict[HostPort, bool]
+"""Host ports of a namespace, and whether all pods that ask for one have a node."""
 
 
 class ClassTable:
@@ -130,19 +103,7 @@ class ClassTable:
         self._specs: dict[int, PodSpec] = {}
         self._canonical: dict[PodSpec, PodSpec] = {}
         self._volumes: dict[VolumeNeeds, VolumeNeeds] = {NO_VOLUMES: NO_VOLUMES}
-        choosing: dict[int, PodSpec] = {}
-        ports: dict[str, dict[HostPort, bool]] = {}
-        for pod in pods:
-            spec = self._intern(pod.spec)
-            if spec.host_ports:
-                _add_ports(ports.setdefault(pod.key.namespace, {}), pod)
-            # Each pod of a DaemonSet names its node, and is never placed again.
-            if not (pod.node_name and (pod.daemon or pod.mirror)):
-                choosing[id(spec)] = spec
-            if pod.claims or pod.ebs_volume_ids:
-                needs = resolver.needs(pod)
-                self._volumes.setdefault(needs, needs)
-            self._namespaces.setdefault(pod.key.namespace, NO_LABELS)
+        choosing, ports = self._read(pods)
         self._named = NamespaceIndex(self._namespaces)
         specs = list(self._canonical)
         asked = topology_keys(specs)
@@ -150,13 +111,13 @@ class ClassTable:
             asked |= {ZONE}
         self._everywhere = asked if offered is None else asked & offered.label_keys
         self.topology_keys = self._everywhere | ({NOWHERE} if asked > self._everywhere else set())
-        self.node_label_keys = node_label_keys(choosing.values(), self._volumes)
-        self.reads_names = reads_names(choosing.values(), self._volumes)
+        self.node_label_keys = node_label_keys(choosing, self._volumes)
+        self.reads_names = reads_names(choosing, self._volumes)
         self._pod_label_keys = selector_keys(specs)
         self._by_namespace = any(terms_of(s) or s.topology_spread for s in specs)
         drivers = {driver for needs in self._volumes for driver in needs.drivers}
         resources = None if offered is None else offered.resources
-        self.dimensions = dimensions_for(specs, drivers, map(_by_need, ports.values()), resources)
+        self.dimensions = dimensions_for(specs, drivers, map(_by_need, ports), resources)
         self.classes: list[PodClass] = []
         self.daemons: set[int] = set()
         """Numbers of the classes whose pods new nodes come with."""
@@ -168,6 +129,27 @@ class ClassTable:
         self._static: dict[tuple[object, ...], int] = {}
         """By what they are made from; needs by `id`, as `_volumes` keeps one object of each."""
         self.statics: list[StaticConstraints] = []
+
+    def _read(self, pods: Iterable[Pod]) -> tuple[Collection[PodSpec], Collection[_Ports]]:
+        """Intern the pods' specs, volumes and namespaces.
+
+        Returns:
+            The specs of pods that choose a node, and the host ports of each namespace.
+        """
+        choosing: dict[int, PodSpec] = {}
+        ports: dict[str, _Ports] = {}
+        for pod in pods:
+            spec = self._intern(pod.spec)
+            if spec.host_ports:
+                _add_ports(ports.setdefault(pod.key.namespace, {}), pod)
+            # Each pod of a DaemonSet names its node, and is never placed again.
+            if not (pod.node_name and (pod.daemon or pod.mirror)):
+                choosing[id(spec)] = spec
+            if pod.claims or pod.ebs_volume_ids:
+                needs = self._resolver.needs(pod)
+                self._volumes.setdefault(needs, needs)
+            self._namespaces.setdefault(pod.key.namespace, NO_LABELS)
+        return choosing.values(), ports.values()
 
     def _intern(self, spec: PodSpec) -> PodSpec:
         """Return the one object that stands for all specs equal to this one."""
@@ -350,14 +332,14 @@ class ClassTable:
         return chosen | term.namespaces if term.namespaces else chosen
 
 
-def _add_ports(known: dict[HostPort, bool], pod: Pod) -> None:
-    """Note the pod's host ports, and whether all pods that ask for one have a node."""
+def _add_ports(known: _Ports, pod: Pod) -> None:
+    """Note the pod's host ports."""
     has_node = pod.node_name is not None
     for port in pod.spec.host_ports:
         known[port] = known.get(port, True) and has_node
 
 
-def _by_need(ports: Mapping[HostPort, bool]) -> Sequence[HostPort]:
+def _by_need(ports: _Ports) -> Sequence[HostPort]:
     """Return the host ports, those that pods without a node ask for first."""
     return sorted(ports, key=lambda port: (ports[port], port))
 

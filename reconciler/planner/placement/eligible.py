@@ -5,9 +5,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from reconciler.planner.placement.arrays import BoolArray, IntArray
-from reconciler.planner.placement.classes import StaticConstraints
 from reconciler.planner.placement.filters import static
 from reconciler.planner.placement.kinds import KindTable
+from reconciler.planner.placement.static_constraints import StaticConstraints
 
 _UNKNOWN = -1
 _NO_KINDS: BoolArray = np.zeros(0, dtype=np.bool_)

@@ -59,25 +59,51 @@ def fill(
     if links.hopeless or links.lacks_neighbour:
         return []
     keys = shared_keys(links)
-    taken: list[tuple[int, int]] = []
     if keys:
-        places = _fill_near if links.affinity else _fill_places
-        by_hostname = any(rule.counter.topology.key == HOSTNAME for rule in links.spread)
-        for _ in range(_ROUNDS_MAX if by_hostname else 1):
-            parts = places(sim, pod_class, count, among, order, keys, terms)
-            taken += parts
-            count -= sum(amount for _, amount in parts)
-            if count <= 0 or not parts:
-                break
-        return taken
+        return _fill_in_rounds(sim, pod_class, count, among, order, keys, terms)
+    return _fill_rows(sim, pod_class, count, among, order, terms)
+
+
+def _fill_in_rounds(
+    sim: Simulation,
+    pod_class: PodClass,
+    count: int,
+    among: BoolArray,
+    order: IntArray,
+    keys: tuple[str, ...],
+    terms: Terms,
+) -> list[tuple[int, int]]:
+    """Fill the places of these topology keys; a spread over nodes lets one round open the next."""
+    links = sim.links(pod_class)
+    places = _fill_near if links.affinity else _fill_places
+    by_hostname = any(rule.counter.topology.key == HOSTNAME for rule in links.spread)
+    taken: list[tuple[int, int]] = []
+    for _ in range(_ROUNDS_MAX if by_hostname else 1):
+        parts = places(sim, pod_class, count, among, order, keys, terms)
+        taken += parts
+        count -= sum(amount for _, amount in parts)
+        if count <= 0 or not parts:
+            break
+    return taken
+
+
+def _fill_rows(
+    sim: Simulation,
+    pod_class: PodClass,
+    count: int,
+    among: BoolArray,
+    order: IntArray,
+    terms: Terms,
+) -> list[tuple[int, int]]:
+    """Fill rows in order; the first pod of an affinity group is placed alone."""
+    links = sim.links(pod_class)
+    taken: list[tuple[int, int]] = []
     for _ in range(1 if links.plain else _ROUNDS_MAX):
         room = np.where(among, sim.room(pod_class, terms), 0)
-        if links.affinity and not _group_exists(sim, pod_class):
+        alone = links.affinity and not _group_exists(sim, pod_class)
+        if alone:
             room = np.minimum(room, 1)
-            count_now = 1
-        else:
-            count_now = count
-        rows, amounts = take_in_order(room, order, min(count, count_now))
+        rows, amounts = take_in_order(room, order, min(count, 1) if alone else count)
         if not len(rows):
             break
         sim.place(pod_class, rows, amounts)

@@ -7,7 +7,7 @@ from reconciler.model.cluster import PodAffinityTerm, PodSpec
 from reconciler.model.frozen import Labels
 from reconciler.model.selectors import LabelSelector, NodeSelector, Requirement
 from reconciler.planner.placement.kinds import ZONE_KEYS
-from reconciler.planner.placement.volumes import VolumeNeeds
+from reconciler.planner.placement.volume_needs import VolumeNeeds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,11 +8,10 @@ that is yet to be made, its zone will be that of the first.
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 
 from reconciler.model.cluster import Pod
 from reconciler.model.frozen import FrozenMap
-from reconciler.model.ids import NodeName
+from reconciler.model.ids import NodeName, PodKey
 from reconciler.model.selectors import (
     NAME,
     LabelSelector,
@@ -24,6 +23,7 @@ from reconciler.model.volumes import PersistentVolume, PersistentVolumeClaim, St
 from reconciler.planner.placement.kinds import ZONE_KEYS
 from reconciler.planner.placement.one_pod_claims import ONE_POD, MayRun, first_of_each
 from reconciler.planner.placement.static_volumes import serve
+from reconciler.planner.placement.volume_needs import NO_VOLUMES, SharedVolume, VolumeNeeds
 from reconciler.planner.placement.volume_places import selectors_of
 
 EBS_DRIVER = "ebs.csi.aws.com"
@@ -32,42 +32,28 @@ _NOT_SAVED = "save the {} with the other objects, or create one if there is none
 """A cluster without any is more likely planned from files that lack them."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, order=True)
-class SharedVolume:
-    """A volume that more than one pod uses."""
-
-    driver: str
-    handle: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class VolumeNeeds:
-    """What a pod's volumes require of a node."""
-
-    selectors: tuple[NodeSelector, ...] = ()
-    """All of them must match the node."""
-    attachments: FrozenMap[str, int] = FrozenMap()  # noqa: RUF009 - an immutable value
-    """Per driver, how many volumes no other pod uses."""
-    shared: tuple[SharedVolume, ...] = ()
-    zone_claim: str = ""
-    """A claim, with its namespace, whose volume will be made in the zone of its first pod.
-
-    All pods that name it here must be in one zone.
-    """
-    blocked: str = ""
-    """An unplaceable code that applies on every node: `volume-binding` or `volume-in-use`."""
-    detail: str = ""
-    claim: str = ""
-    """The claim that blocks, and in words what would resolve that."""
-    remedy: str = ""
-
-    @property
-    def drivers(self) -> frozenset[str]:
-        """Return every driver that attaches something for the pod."""
-        return frozenset(self.attachments) | {volume.driver for volume in self.shared}
+def _by_class(volumes: Iterable[PersistentVolume]) -> dict[str, list[PersistentVolume]]:
+    """Return the volumes that claims may be bound to, by storage class."""
+    found: dict[str, list[PersistentVolume]] = {}
+    for volume in volumes:
+        if not volume.deleting:
+            found.setdefault(volume.storage_class, []).append(volume)
+    return found
 
 
-NO_VOLUMES = VolumeNeeds()
+def _claims_in_use(pods: Iterable[Pod]) -> dict[tuple[str, str], PodKey]:
+    """Return a pod on a node that uses each claim, by the claim's namespace and name."""
+    return {
+        (pod.key.namespace, claim): pod.key
+        for pod in pods
+        if pod.node_name and not pod.finished
+        for claim in pod.claims
+    }
+
+
+def _waits_for_a_node(pod: Pod) -> bool:
+    """Return whether the pod is pending and to be planned for."""
+    return pod.node_name is None and not (pod.deleting or pod.gated or pod.left_to_scheduler)
 
 
 class VolumeResolver:
@@ -90,25 +76,11 @@ class VolumeResolver:
         self._nodes = nodes
         self._claims = {(c.namespace, c.name): c for c in claims}
         self._volumes = {v.name: v for v in volumes}
-        self._by_class: dict[str, list[PersistentVolume]] = {}
-        for volume in self._volumes.values():
-            if not volume.deleting:
-                self._by_class.setdefault(volume.storage_class, []).append(volume)
+        self._by_class = _by_class(self._volumes.values())
         self._classes = {c.name: c for c in classes}
         self._default = next((c.name for c in classes if c.default), None)
-        self._in_use = {
-            (pod.key.namespace, claim): pod.key
-            for pod in pods
-            if pod.node_name and not pod.finished
-            for claim in pod.claims
-        }
-        waiting = [
-            pod
-            for pod in pods
-            if pod.claims
-            and pod.node_name is None
-            and not (pod.deleting or pod.gated or pod.left_to_scheduler)
-        ]
+        self._in_use = _claims_in_use(pods)
+        waiting = [pod for pod in pods if pod.claims and _waits_for_a_node(pod)]
         self._first_waiting = first_of_each(self._claims, waiting, may_run)
         self._users = Counter(
             volume

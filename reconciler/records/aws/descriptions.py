@@ -64,6 +64,17 @@ class _CapacityWire(Wire):
     default_target_capacity_type: str | None = None
     target_capacity_unit_type: str | None = None
 
+    @property
+    def spot(self) -> bool:
+        """Return whether EC2 launches spot instances; it does where nothing is stated."""
+        return self.default_target_capacity_type != "on-demand"
+
+    @property
+    def counted_unit(self) -> str:
+        """Return what the target counts instead of nodes or weights; empty: nothing."""
+        unit = self.target_capacity_unit_type or ""
+        return "" if unit == "units" else unit
+
 
 class _FleetWire(Wire):
     fleet_id: str
@@ -204,17 +215,16 @@ def _age(wire: _FleetWire) -> tuple[str, str]:
 
 
 def _fleet(wire: _FleetWire, templates: Templates, zones: Mapping[str, str]) -> FleetDescription:
+    """Return the fleet; with several launch templates only the first one is described."""
     configs = wire.launch_template_configs or ()
     written = [each for config in configs for each in config.overrides or ()]
     overrides = tuple(map(_override, written))
     specification = next((c.launch_template_specification for c in configs), None)
-    subnets = _distinct(each.subnet_id for each in overrides)
-    known = {each.subnet_id: each.availability_zone for each in overrides}
     capacity, options = wire.target_capacity_specification, wire.spot_options or SpotOptionsWire()
     return FleetDescription(
         id=FleetId(wire.fleet_id),
         tags=tags_of(wire.tags),
-        spot=capacity.default_target_capacity_type != "on-demand",
+        spot=capacity.spot,
         allocation_strategy=options.allocation_strategy or "",
         interruption_behavior=options.instance_interruption_behavior or "terminate",
         rebalances_capacity=options.rebalances_capacity,
@@ -227,15 +237,21 @@ def _fleet(wire: _FleetWire, templates: Templates, zones: Mapping[str, str]) -> 
         ends_excess=wire.excess_capacity_termination_policy == "termination",
         replaces_unhealthy=bool(wire.replace_unhealthy_instances),
         valid_until=str(wire.valid_until or ""),
-        zones={each: zone for each in subnets if (zone := zones.get(each) or known.get(each))},
-        counted_unit=(unit if (unit := capacity.target_capacity_unit_type) != "units" else "")
-        or "",
+        zones=_zones_of(overrides, zones),
+        counted_unit=capacity.counted_unit,
         weighted=any(each.weighted_capacity not in {None, 1} for each in overrides),
         several_templates=len(_template_versions(configs)) > 1,
         template=templates.described(specification) if specification else None,
         template_version=(specification.version if specification else None) or "$Default",
         template_by_name=bool(specification and not specification.launch_template_id),
     )
+
+
+def _zones_of(overrides: Sequence[OverrideDescription], zones: Mapping[str, str]) -> dict[str, str]:
+    """Return the zone of each subnet, by `zones` or else as an override states it, where known."""
+    subnets = _distinct(each.subnet_id for each in overrides)
+    stated = {each.subnet_id: each.availability_zone for each in overrides}
+    return {each: zone for each in subnets if (zone := zones.get(each) or stated.get(each))}
 
 
 def _override(wire: _OverrideWire) -> OverrideDescription:

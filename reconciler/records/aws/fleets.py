@@ -181,17 +181,11 @@ def chooses_types(overrides: Iterable[OverrideWire]) -> bool:
 
 
 def _fleet(wire: _FleetWire, region: Region, templates: LaunchTemplates) -> Fleet:
+    """Return the fleet; its version is that of the first launch template that it names."""
     configs = wire.launch_template_configs or ()
     specifications = [each.launch_template_specification for each in configs]
     first = next((each for each in specifications if each), TemplateSpecificationWire())
     overrides = [override for config in configs for override in config.overrides or ()]
-    types = [override.instance_type for override in overrides if override.instance_type]
-    if chooses_types(overrides):
-        types = []
-    elif not types:
-        types = [
-            found for each in specifications if each and (found := templates.instance_type_of(each))
-        ]
     tags = tags_of(wire.tags)
     capacity = wire.target_capacity_specification
     halted = units_not_nodes(overrides, capacity.target_capacity_unit_type)
@@ -209,13 +203,28 @@ def _fleet(wire: _FleetWire, region: Region, templates: LaunchTemplates) -> Flee
         launch_template_id=templates.id_of(first),
         launch_template_version=templates.version_of(first) if configs else "",
         further_templates=templates.further(specifications),
-        instance_types=tuple(dict.fromkeys(types)),
+        instance_types=_instance_types(overrides, filter(None, specifications), templates),
         subnet_ids=_subnet_ids(overrides),
         counts_units=bool(halted),
         launches_halted=halted,
         removals_halted=halted,
         rebalances_capacity=bool(wire.spot_options and wire.spot_options.rebalances_capacity),
     )
+
+
+def _instance_types(
+    overrides: Sequence[OverrideWire],
+    specifications: Iterable[TemplateSpecificationWire],
+    templates: LaunchTemplates,
+) -> tuple[str, ...]:
+    """Return the types that the options name, else the launch templates; none if AWS chooses."""
+    if chooses_types(overrides):
+        return ()
+    named = [override.instance_type for override in overrides if override.instance_type]
+    if not named:
+        found = map(templates.instance_type_of, specifications)
+        named = [each for each in found if each]
+    return tuple(dict.fromkeys(named))
 
 
 def _subnet_ids(overrides: Sequence[OverrideWire]) -> tuple[str, ...]:

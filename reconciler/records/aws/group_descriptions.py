@@ -98,15 +98,16 @@ def _groups(answers: Sequence[Mapping[str, Any]], ignored: list[Ignored]) -> Ite
 def _described(
     wire: _GroupWire, templates: Templates, zones: Mapping[str, str]
 ) -> FleetDescription:
+    """Return the group; one without a mixed instances policy launches on-demand instances."""
     options = (wire.policy.overrides if wire.policy else None) or ()
     subnets = tuple(filter(None, (wire.vpc_zone_identifier or "").split(",")))
     percentage = wire.shares.on_demand_percentage if wire.policy else ALL_ON_DEMAND
-    shares, specification = wire.shares, wire.specification
+    specification = wire.specification
     return FleetDescription(
         id=FleetId(wire.auto_scaling_group_name),
         tags=tags_of(wire.tags),
         spot=percentage < ALL_ON_DEMAND,
-        allocation_strategy=shares.spot_allocation_strategy or "",
+        allocation_strategy=wire.shares.spot_allocation_strategy or "",
         target_capacity=wire.desired_capacity,
         overrides=tuple(OverrideDescription(instance_type=e.instance_type) for e in options),
         zones={each: zones[each] for each in subnets if each in zones},
@@ -115,17 +116,22 @@ def _described(
         group=GroupDescription(
             max_size=wire.max_size,
             subnet_ids=subnets,
-            tags=tuple(
-                (tag.key, tag.value or "", bool(tag.propagate_at_launch))
-                for tag in sorted(wire.tags or (), key=lambda tag: tag.key)
-                if not tag.key.startswith("aws:")
-            ),
+            tags=_own_tags(wire),
             mixed=wire.policy is not None,
-            on_demand_base=shares.on_demand_base_capacity or 0,
+            on_demand_base=wire.shares.on_demand_base_capacity or 0,
             on_demand_percentage=percentage,
-            max_price=shares.spot_max_price or "",
+            max_price=wire.shares.spot_max_price or "",
             unfit=next(_unfit(wire, subnets, zones), ""),
         ),
+    )
+
+
+def _own_tags(wire: _GroupWire) -> tuple[tuple[str, str, bool], ...]:
+    """Return `GroupDescription.tags`, without those that AWS makes, by key."""
+    return tuple(
+        (tag.key, tag.value or "", bool(tag.propagate_at_launch))
+        for tag in sorted(wire.tags or (), key=lambda tag: tag.key)
+        if not tag.key.startswith("aws:")
     )
 
 

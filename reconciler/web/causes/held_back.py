@@ -7,8 +7,9 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from reconciler.loops.reason_words import usual_remedy
-from reconciler.model.plan import Held, HeldCode, Plan, Unplaceable
+from reconciler.model.plan import Held, HeldCode, Plan
 from reconciler.model.text import counted_noun
+from reconciler.model.unplaceable import Unplaceable
 from reconciler.planner.explain.held import held_in_words
 from reconciler.planner.fleets.health import MISSING, SILENT
 from reconciler.planner.planning_failure import CODE as PLANNING_FAILED

@@ -10,8 +10,9 @@ from typing import Final
 
 from reconciler.loops.reason_words import usual_remedy
 from reconciler.model.ids import Region
-from reconciler.model.plan import Plan, Reason, ReasonKind
+from reconciler.model.plan import Plan
 from reconciler.model.text import counted_noun
+from reconciler.model.unplaceable import Reason, ReasonKind
 from reconciler.web.causes.cause import BoardMoment, Cause, CauseKind, Rule, first_of
 
 _UNAVAILABLE: Final[Mapping[ReasonKind, tuple[CauseKind, str]]] = {

@@ -7,8 +7,9 @@ import pytest
 from reconciler.loops.workloads import Workload, pending_by_workload, workload_of
 from reconciler.model.cluster import Owner, Pod
 from reconciler.model.ids import NodeName
-from reconciler.model.plan import Cost, Placement, Plan, Reason, Unplaceable
+from reconciler.model.plan import Cost, Placement, Plan
 from reconciler.model.snapshot import ClusterState, Snapshot
+from reconciler.model.unplaceable import Reason, Unplaceable
 from tests.builders import HOME, NOW, make_pod
 
 FREE = Cost(hourly_usd_before=0, hourly_usd_after=0, hourly_usd_lower_bound=0, gap=0)

@@ -6,8 +6,8 @@ import pytest
 
 from reconciler.model.cluster import ANY_ADDRESS, HostPort, PodAffinityTerm
 from reconciler.model.frozen import FrozenMap
-from reconciler.model.plan import DETAIL_MAX
 from reconciler.model.selectors import LabelSelector, NodeSelector, NodeSelectorTerm, Requirement
+from reconciler.model.unplaceable import DETAIL_MAX
 from reconciler.planner.explain.explain import explain
 from reconciler.planner.planner import plan
 from reconciler.planner.rules import Subject, Terms, Verdict, fold

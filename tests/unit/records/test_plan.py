@@ -16,17 +16,9 @@ from reconciler.model.actions import (
 )
 from reconciler.model.cluster import Taint
 from reconciler.model.ids import FleetId, InstanceId, NodeName, PodKey, Region
-from reconciler.model.plan import (
-    Cost,
-    FleetPlan,
-    Held,
-    Kept,
-    Placement,
-    Plan,
-    Reason,
-    Unplaceable,
-)
+from reconciler.model.plan import Cost, FleetPlan, Held, Kept, Placement, Plan
 from reconciler.model.snapshot import Ignored
+from reconciler.model.unplaceable import Reason, Unplaceable
 from reconciler.records.plan import action_to_json, encode_plan
 
 HOME, AWAY = Region("us-west-2"), Region("us-east-1")

@@ -9,17 +9,9 @@ from reconciler.model.cluster import Node, Owner, Pod
 from reconciler.model.errors import Unavailable
 from reconciler.model.ids import FleetId, InstanceId, NodeName
 from reconciler.model.outcome import Outcome
-from reconciler.model.plan import (
-    Cost,
-    FleetPlan,
-    FleetUpdate,
-    Held,
-    Kept,
-    Placement,
-    Reason,
-    Unplaceable,
-)
+from reconciler.model.plan import Cost, FleetPlan, FleetUpdate, Held, Kept, Placement
 from reconciler.model.saved_state import SavedFleetState
+from reconciler.model.unplaceable import Reason, Unplaceable
 from tests.builders import HOME, amounts, make_node, make_pod, make_spec
 from tests.unit.web.scene import Scene
 

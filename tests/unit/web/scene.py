@@ -21,11 +21,9 @@ from reconciler.model.plan import (
     HeadroomPlan,
     Placement,
     Plan,
-    Reason,
-    ReasonKind,
-    Unplaceable,
 )
 from reconciler.model.snapshot import CloudState, ClusterState, Snapshot
+from reconciler.model.unplaceable import Reason, ReasonKind, Unplaceable
 from reconciler.ports.changes import HandledChanges
 from reconciler.web.access import NO_RULES, AccessRules
 from reconciler.web.board import ALONE, ConfigInForce, StatusBoard

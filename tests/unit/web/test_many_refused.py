@@ -13,8 +13,9 @@ from reconciler.loops.reporters.log_reporter import LogReporter
 from reconciler.loops.workloads import pending_by_workload
 from reconciler.model.cluster import Owner
 from reconciler.model.ids import Region
-from reconciler.model.plan import Plan, Reason, Unplaceable
+from reconciler.model.plan import Plan
 from reconciler.model.snapshot import ClusterState, Snapshot
+from reconciler.model.unplaceable import Reason, Unplaceable
 from reconciler.records.plan import encode_plan, encoded_parts, plan_to_json
 from reconciler.web.encoded_plan import KEPT_BYTES_MAX, EncodedPlan
 from reconciler.web.status import LISTED_MAX, plan_summary, unplaceable_by_code

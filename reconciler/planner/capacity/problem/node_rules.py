@@ -1,6 +1,6 @@
 """Hostname rules by which classes limit each other on one new node."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -39,20 +39,13 @@ class CrossingRules:
     """
 
     def __init__(self, sim: Simulation, classes: Sequence[PodClass]) -> None:
-        linked = [(pod_class.number, sim.links(pod_class)) for pod_class in classes]
-        limits: dict[int, dict[int, int]] = {}
-        spreads = {id(rule.counter) for _, links in linked for rule in links.spread}
-        for number, links in linked:
-            rules = [(counter, int(itself)) for counter, itself in links.anti]
-            rules += [(rule.counter, rule.max_skew) for rule in links.spread]
-            for counter, most in rules:
-                if counter.topology.key == HOSTNAME:
-                    obeying = limits.setdefault(id(counter), {})
-                    obeying[number] = min(most, obeying.get(number, most))
+        limits = _limits_per_node(sim, classes)
         counted: dict[int, set[int]] = {rule: set() for rule in limits}
         for pod_class in classes:
             for fed in counted.keys() & set(map(id, sim.feeds(pod_class))):
                 counted[fed].add(pod_class.number)
+        every = (rule for pod_class in classes for rule in sim.links(pod_class).spread)
+        spreads = {id(rule.counter) for rule in every}
         crossing = [rule for rule, obeying in limits.items() if obeying.keys() != counted[rule]]
         self.stricter = any(counted[rule] for rule in crossing if rule in spreads)
         self._obeys: dict[int, list[tuple[int, int]]] = {}
@@ -72,6 +65,23 @@ class CrossingRules:
             obeys=tuple(self._obeys.get(number, ())),
             counts_for=tuple(self._counts_for.get(number, ())),
         )
+
+
+def _limits_per_node(sim: Simulation, classes: Iterable[PodClass]) -> dict[int, dict[int, int]]:
+    """Return by hostname rule and class how many counted pods a node may have, itself included.
+
+    Rules are given by the `id` of their counter, classes that obey them by their number.
+    """
+    limits: dict[int, dict[int, int]] = {}
+    for pod_class in classes:
+        number, links = pod_class.number, sim.links(pod_class)
+        rules = [(counter, int(itself)) for counter, itself in links.anti]
+        rules += [(rule.counter, rule.max_skew) for rule in links.spread]
+        for counter, most in rules:
+            if counter.topology.key == HOSTNAME:
+                obeying = limits.setdefault(id(counter), {})
+                obeying[number] = min(most, obeying.get(number, most))
+    return limits
 
 
 def most_beside_even(sim: Simulation, pod_class: PodClass) -> int | None:

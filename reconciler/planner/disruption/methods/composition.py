@@ -13,7 +13,7 @@ from reconciler.model.ids import FleetKey, NodeName
 from reconciler.model.text import counted_noun
 from reconciler.planner.clocks import decided_at
 from reconciler.planner.disruption.blockers.settling import last_bound
-from reconciler.planner.disruption.candidates import Candidate
+from reconciler.planner.disruption.candidate import Candidate
 from reconciler.planner.disruption.drains.actions import annotate
 from reconciler.planner.disruption.drains.replacement_sets import encode, rests_until
 from reconciler.planner.disruption.examined_nodes import begins_a_turn

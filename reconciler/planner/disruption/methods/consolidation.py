@@ -4,7 +4,7 @@ The pods go to nodes that stay, or to one cheaper node that is asked for first
 (`disruption.replacement`).
 """
 
-from reconciler.planner.disruption.candidates import Candidate
+from reconciler.planner.disruption.candidate import Candidate
 from reconciler.planner.disruption.voluntary import VoluntaryRun
 
 

@@ -3,7 +3,7 @@
 If nothing else takes the pods, nodes of fleets that stay are asked for.
 """
 
-from reconciler.planner.disruption.candidates import Candidate
+from reconciler.planner.disruption.candidate import Candidate
 from reconciler.planner.disruption.voluntary import VoluntaryRun
 
 

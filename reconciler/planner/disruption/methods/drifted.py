@@ -21,11 +21,8 @@ from reconciler.planner.clocks import decided_at
 from reconciler.planner.disruption.batch_blocker import batch_blocker
 from reconciler.planner.disruption.blocker import Blocker
 from reconciler.planner.disruption.blockers.settling import settles
-from reconciler.planner.disruption.candidates import (
-    Candidate,
-    as_outdated,
-    may_go_in_time,
-)
+from reconciler.planner.disruption.candidate import Candidate
+from reconciler.planner.disruption.candidates import as_outdated, may_go_in_time
 from reconciler.planner.disruption.context import DisruptionContext
 from reconciler.planner.disruption.drains.actions import annotate, end_of_drain, last_failure
 from reconciler.planner.disruption.drains.idleness import in_use

@@ -4,7 +4,7 @@ If nothing else does, one node is asked for to replace each (`planner.fleets.upd
 which nodes these are).
 """
 
-from reconciler.planner.disruption.candidates import Candidate
+from reconciler.planner.disruption.candidate import Candidate
 from reconciler.planner.disruption.voluntary import VoluntaryRun
 
 

@@ -4,7 +4,7 @@ They are drained once something takes their pods. If EC2 takes the instance with
 `interrupted` empties the node regardless of limits.
 """
 
-from reconciler.planner.disruption.candidates import Candidate
+from reconciler.planner.disruption.candidate import Candidate
 from reconciler.planner.disruption.voluntary import VoluntaryRun
 
 

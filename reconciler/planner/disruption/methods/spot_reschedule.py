@@ -17,7 +17,8 @@ from reconciler.planner.disruption.blocker import Blocker
 from reconciler.planner.disruption.blockers.nodes import first_blocker
 from reconciler.planner.disruption.blockers.pods import IN_USE, movable
 from reconciler.planner.disruption.blockers.settling import settled_at, settles
-from reconciler.planner.disruption.candidates import Candidate, lasting_blocker
+from reconciler.planner.disruption.candidate import Candidate
+from reconciler.planner.disruption.candidates import lasting_blocker
 from reconciler.planner.disruption.context import DisruptionContext, open_nodes
 from reconciler.planner.disruption.drains.idleness import in_use
 from reconciler.planner.disruption.replacement.kept_room import KeptRoom

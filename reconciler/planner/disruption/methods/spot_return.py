@@ -14,10 +14,8 @@ from reconciler.planner.disruption.batch_blocker import batch_blocker
 from reconciler.planner.disruption.blocker import Blocker
 from reconciler.planner.disruption.blockers.move_cost import moves_rank, not_worth_moving
 from reconciler.planner.disruption.blockers.pods import at_minimum
-from reconciler.planner.disruption.candidates import (
-    Candidate,
-    as_outdated,
-)
+from reconciler.planner.disruption.candidate import Candidate
+from reconciler.planner.disruption.candidates import as_outdated
 from reconciler.planner.disruption.context import DisruptionContext
 from reconciler.planner.disruption.drains.actions import annotate
 from reconciler.planner.disruption.drains.idleness import counted, holds_only_headroom

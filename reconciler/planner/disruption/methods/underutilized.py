@@ -1,6 +1,6 @@
 """Method: drains nodes whose pods request little, or may bounce, if every pod fits elsewhere."""
 
-from reconciler.planner.disruption.candidates import Candidate
+from reconciler.planner.disruption.candidate import Candidate
 from reconciler.planner.disruption.voluntary import VoluntaryRun
 
 

@@ -5,6 +5,7 @@ from datetime import datetime
 
 from reconciler.model.actions import AnyAction, DeleteNode, TerminateInstance
 from reconciler.model.cluster import Node
+from reconciler.model.fleet import Instance
 from reconciler.model.ids import FleetId, FleetKey, Region
 from reconciler.model.text import duration
 from reconciler.planner.builder import PlanBuilder
@@ -28,17 +29,29 @@ def propose(builder: PlanBuilder) -> None:
     outages = _outages(view)
     for node in view.nodes.values():
         key = inventory.fleet_of_node.get(node.name)
-        if key is None or node.unreadable or node.deleting or node.instance_id is None:
+        if key is None or _is_left_to_others(view, node, key):
             continue
-        if node.name in inventory.leaving or node.name in inventory.interrupted:
-            continue
-        if is_draining(node) and not inventory.is_unseen(node, key):
-            continue  # its drain ends it
         since = _unready_since(view, node)
         if since is not None and key.region in outages and node.name in inventory.instance_of_node:
             builder.block(node, "not-ready", outages[key.region])
         elif since is not None:
             _resolve(builder, node, key, duration(view.at - since))
+    _note_leftovers(builder)
+
+
+def _is_left_to_others(view: ClusterView, node: Node, key: FleetKey) -> bool:
+    """Return whether the node cannot be judged, or ends by another method: its drain or EC2."""
+    inventory = view.inventory
+    if node.unreadable or node.deleting or node.instance_id is None:
+        return True
+    if node.name in inventory.leaving or node.name in inventory.interrupted:
+        return True
+    return is_draining(node) and not inventory.is_unseen(node, key)
+
+
+def _note_leftovers(builder: PlanBuilder) -> None:
+    """Note Node objects of ours whose instance runs under another node."""
+    view, inventory = builder.view, builder.view.inventory
     for machine, aliases in inventory.duplicate_nodes.items():
         for name in aliases:
             if FLEET in view.nodes[name].labels and name not in inventory.fleet_of_node:
@@ -74,71 +87,85 @@ def _unready_since(view: ClusterView, node: Node) -> datetime | None:
 def _resolve(builder: PlanBuilder, node: Node, key: FleetKey, spent: str) -> None:
     """Delete the Node object or end its instance; neither while its fleet is out of reach.
 
-    No instance is ended either while its group may end none, as during an instance refresh.
+    Args:
+        builder: The plan.
+        node: The node.
+        key: Its fleet.
+        spent: For how long the node has not been Ready, in words.
     """
     view = builder.view
     instance = view.inventory.instance_of_node.get(node.name)
     if instance is None:
         if view.inventory.is_unseen(node, key) and not view.statuses[key].out_of_reach:
-            because = f"not Ready for {spent}, and its instance is gone"
-            _remove(
-                builder,
-                node,
-                key,
-                DeleteNode(
-                    node=node.name,
-                    uid=node.uid,
-                    instance=node.instance_id,
-                    provider=view.statuses[key].settings.provider,
-                    region=key.region,
-                    policy="stuck-instance",
-                    because=because,
-                ),
-            )
+            _remove(builder, node, key, _deletion(view, node, key, spent))
         return
-    status = view.statuses[key]
-    if status.out_of_reach:
+    if view.statuses[key].out_of_reach:
         return  # no fleet would launch another
-    if status.live is not None and status.may_end_nothing:
-        builder.block(
-            node, "fleet-busy", f"not Ready for {spent}, but {status.live.removals_halted}"
-        )
+    blocker = _instance_blocker(builder, node, instance, key)
+    if blocker is not None:
+        because = f"not Ready for {spent}, but {blocker.detail}"
+        builder.block(node, blocker.code, because, blocker.until)
         return
-    refused = termination_protection(view, instance.id)
-    if refused is not None:
-        builder.block(
-            node, refused.code, f"not Ready for {spent}, but {refused.detail}", refused.until
-        )
-        return
-    kept = _blocker(builder, node, key)
-    if kept is not None:
-        builder.block(node, "may-still-run", f"not Ready for {spent}, but {kept.detail}")
-        return
-    update = view.inventory.updates.get(key)
+    _remove(builder, node, key, _termination(builder, node, instance, key, spent))
+
+
+def _deletion(view: ClusterView, node: Node, key: FleetKey, spent: str) -> DeleteNode:
+    """Return the action for a Node object whose instance is gone."""
+    return DeleteNode(
+        node=node.name,
+        uid=node.uid,
+        instance=node.instance_id,
+        provider=view.statuses[key].settings.provider,
+        region=key.region,
+        policy="stuck-instance",
+        because=f"not Ready for {spent}, and its instance is gone",
+    )
+
+
+def _termination(
+    builder: PlanBuilder, node: Node, instance: Instance, key: FleetKey, spent: str
+) -> TerminateInstance:
+    """Return the action for an instance whose node does not answer.
+
+    The target falls with it only where no other is to be launched in its place.
+    """
+    status, update = builder.view.statuses[key], builder.view.inventory.updates.get(key)
     given_up = update is not None and node in update.new and target_may_fall(builder, key)
     then = "its fleet launches another, unless its target is lowered"
     if given_up:
         then = "its fleet's rolling update is halted, and no other is launched in its place"
-    _remove(
-        builder,
-        node,
-        key,
-        TerminateInstance(
-            instance=instance.id,
-            node=node.name,
-            fleet=key.name,
-            fleet_id=instance.fleet_id or (status.live.id if status.live else FleetId("")),
-            provider=status.settings.provider,
-            region=key.region,
-            decrement=given_up,
-            precondition="not-ready",
-            policy="stuck-instance",
-            because=f"not Ready for {spent} while its instance is {instance.state}: {then}",
-        ),
+    return TerminateInstance(
+        instance=instance.id,
+        node=node.name,
+        fleet=key.name,
+        fleet_id=instance.fleet_id or (status.live.id if status.live else FleetId("")),
+        provider=status.settings.provider,
+        region=key.region,
+        decrement=given_up,
+        precondition="not-ready",
+        policy="stuck-instance",
+        because=f"not Ready for {spent} while its instance is {instance.state}: {then}",
     )
 
 
-def _blocker(builder: PlanBuilder, node: Node, key: FleetKey) -> Blocker | None:
+def _instance_blocker(
+    builder: PlanBuilder, node: Node, instance: Instance, key: FleetKey
+) -> Blocker | None:
+    """Return why the instance must not be ended; None if it may be.
+
+    Its group may end none for a time, as during an instance refresh, or it is protected.
+    """
+    status = builder.view.statuses[key]
+    if status.live is not None and status.may_end_nothing:
+        return Blocker("fleet-busy", status.live.removals_halted)
+    refused = termination_protection(builder.view, instance.id)
+    if refused is not None:
+        return refused
+    kept = _node_blocker(builder, node, key)
+    return None if kept is None else Blocker("may-still-run", kept.detail)
+
+
+def _node_blocker(builder: PlanBuilder, node: Node, key: FleetKey) -> Blocker | None:
     """Return why the node must not be replaced yet; None if it may be.
 
     A kubelet may only have lost its connection while its pods go on. Pods that Kubernetes has begun

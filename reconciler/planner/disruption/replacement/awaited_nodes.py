@@ -4,7 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from reconciler.model.ids import NodeName
-from reconciler.planner.disruption.candidates import Candidate, may_go_in_time
+from reconciler.planner.disruption.candidate import Candidate
+from reconciler.planner.disruption.candidates import may_go_in_time
 from reconciler.planner.disruption.context import DisruptionContext
 from reconciler.planner.disruption.empty_nodes import EligibleNodes
 from reconciler.planner.disruption.examined_nodes import examined

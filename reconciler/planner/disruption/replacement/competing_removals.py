@@ -12,7 +12,8 @@ from typing import Final, Protocol
 
 from reconciler.model.ids import FleetKey
 from reconciler.planner.disruption.blockers.move_cost import move_cost_nano_usd
-from reconciler.planner.disruption.candidates import Candidate, may_go_in_time
+from reconciler.planner.disruption.candidate import Candidate
+from reconciler.planner.disruption.candidates import may_go_in_time
 from reconciler.planner.disruption.context import DisruptionContext
 from reconciler.planner.disruption.replacement.conflict import OTHERS_MAX
 from reconciler.planner.disruption.replacement.consolidator import Consolidator

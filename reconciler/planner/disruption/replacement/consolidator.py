@@ -18,7 +18,7 @@ from reconciler.planner.cost_limits import cost_limits
 from reconciler.planner.demand import SectorFinder
 from reconciler.planner.disruption.blocker import Blocker
 from reconciler.planner.disruption.blockers.move_cost import not_worth_moving
-from reconciler.planner.disruption.candidates import Candidate
+from reconciler.planner.disruption.candidate import Candidate
 from reconciler.planner.disruption.context import DisruptionContext
 from reconciler.planner.disruption.drains.actions import annotate
 from reconciler.planner.disruption.drains.attempts import Attempts, read_attempts

@@ -10,7 +10,7 @@ from functools import partial
 from reconciler.model.ids import FleetKey, NodeName
 from reconciler.planner.disruption.blocker import Blocker
 from reconciler.planner.disruption.blockers.pods import NEEDED_BACK
-from reconciler.planner.disruption.candidates import Candidate
+from reconciler.planner.disruption.candidate import Candidate
 from reconciler.planner.disruption.context import DisruptionContext
 from reconciler.planner.disruption.replacement.competing_removals import CompetingRemovals
 from reconciler.planner.disruption.replacement.conflict import ReplacementConflict

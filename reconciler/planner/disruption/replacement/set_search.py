@@ -19,7 +19,7 @@ from reconciler.planner.capacity.buy import buy
 from reconciler.planner.capacity.problem.offer_table import OfferTable, Want
 from reconciler.planner.capacity.problem.purchase import PurchaseRequest
 from reconciler.planner.disruption.blockers.move_cost import move_cost_nano_usd, moves_rank
-from reconciler.planner.disruption.candidates import Candidate
+from reconciler.planner.disruption.candidate import Candidate
 from reconciler.planner.disruption.context import DisruptionContext
 from reconciler.planner.disruption.drains.replacement_sets import last_failure
 from reconciler.planner.disruption.replacement.departures import Departures

@@ -11,7 +11,7 @@ from datetime import timedelta
 from reconciler.model.cluster import Node
 from reconciler.model.text import counted_noun
 from reconciler.planner.disruption.blocker import Blocker
-from reconciler.planner.disruption.candidates import Candidate
+from reconciler.planner.disruption.candidate import Candidate
 from reconciler.planner.disruption.context import DisruptionContext, open_nodes
 from reconciler.planner.disruption.drains.idleness import counted
 from reconciler.planner.disruption.simulator.drain_simulator import DrainSimulator

@@ -5,8 +5,9 @@ that its instances run on, or if EC2 has not listed it for `instance_init_time`,
 one answer that omits a fleet is no proof.
 """
 
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from reconciler.model.cluster import Node
 from reconciler.model.fleet import CLUSTER_TAG, FLEET_TAG, Instance
@@ -65,45 +66,61 @@ def find_orphans(snapshot: Snapshot, settings: PlannerSettings) -> Orphans:
     if cloud is None or not cloud.instances_known:
         return Orphans(lost_fleets=known)
     states = {(f.region, f.id): f.state.replace("_", "-") for f in cloud.fleets}
+    deleted = frozenset(place for place, state in states.items() if state == _RUNS_ON)
     missed = _missing_fleets(cloud, settings, states)
     lost = _missed_since(snapshot, missed)
-    wait = timedelta(seconds=settings.instance_init_seconds)
-    expected = _fleets_without_id(cloud, settings)
-    since = {(each.region, each.id): each.since for each in lost}
+    certain = deleted | _missed_for_long(lost, snapshot.at, settings)
     nodes = NodesByInstance(snapshot.cluster.nodes, cloud.instances)
     found: list[Orphan] = []
     ended: set[NodeName] = set()
+    for instance, place in _launched_by(deleted | missed, cloud, settings):
+        node = nodes.of(instance)
+        if not instance.gone:
+            orphan = Orphan(
+                instance=instance,
+                fleet=instance.tags[FLEET_TAG],
+                fleet_id=place[1],
+                node=node,
+                certain=place in certain,
+            )
+            found.append(orphan)
+        elif node is not None and instance.state == "terminated":
+            ended.add(node.name)
+    found.sort(key=lambda each: each.instance.id)
+    shown, hidden = _parted_by_hole(found, snapshot, nodes)
+    return Orphans(
+        found=tuple(shown), ended=frozenset(ended), lost_fleets=lost, hidden=tuple(hidden)
+    )
+
+
+def _launched_by(
+    gone: Collection[Place], cloud: CloudState, settings: PlannerSettings
+) -> Iterator[tuple[Instance, Place]]:
+    """Yield our instances of these fleets, unless the config names the fleet and EC2 has none."""
+    expected = _fleets_without_id(cloud, settings)
     for instance in cloud.instances:
         place = _place(instance, settings)
-        if place is None or (instance.tags[FLEET_TAG], instance.region) in expected:
+        if place is None or place not in gone:
             continue
-        deleted = states.get(place) == _RUNS_ON
-        node = nodes.of(instance)
-        if not deleted and place not in missed:
-            continue
-        if instance.gone:
-            ended |= {node.name} if node and instance.state == "terminated" else set()
-        else:
-            found.append(
-                Orphan(
-                    instance=instance,
-                    fleet=instance.tags[FLEET_TAG],
-                    fleet_id=place[1],
-                    node=node,
-                    certain=deleted or snapshot.at - since[place] >= wait,
-                )
-            )
-    found.sort(key=lambda each: each.instance.id)
+        if (instance.tags[FLEET_TAG], instance.region) not in expected:
+            yield instance, place
+
+
+def _parted_by_hole(
+    found: Sequence[Orphan], snapshot: Snapshot, nodes: NodesByInstance
+) -> tuple[Sequence[Orphan], Sequence[InstanceId]]:
+    """Return the orphans that may be ended, and `Orphans.hidden`.
+
+    An instance that seems to have no node may have one: that is so while it is unknown which
+    instance some node is, or while a pod runs on a node that is not listed.
+    """
     unjoined = [each for each in found if each.node is None]
-    hole = find_hole(snapshot) if unjoined and nodes.certain else None
-    if hole is not None or not nodes.certain:
-        found = [each for each in found if each.node is not None]
-    return Orphans(
-        found=tuple(found),
-        ended=frozenset(ended),
-        lost_fleets=lost,
-        hidden=tuple(each.instance.id for each in unjoined if each.certain and hole),
-    )
+    joined = [each for each in found if each.node is not None]
+    if not unjoined or not nodes.certain:
+        return joined, ()
+    if find_hole(snapshot) is None:
+        return found, ()
+    return joined, [each.instance.id for each in unjoined if each.certain]
 
 
 def _place(instance: Instance, settings: PlannerSettings) -> Place | None:
@@ -143,6 +160,14 @@ def _missed_since(snapshot: Snapshot, missed: frozenset[Place]) -> tuple[LostFle
         for place in missed | kept
     ]
     return tuple(sorted(found, key=lambda each: (each.region, each.id)))
+
+
+def _missed_for_long(
+    lost: Iterable[LostFleet], at: datetime, settings: PlannerSettings
+) -> frozenset[Place]:
+    """Return those that EC2 has not listed for `instance_init_time`."""
+    wait = timedelta(seconds=settings.instance_init_seconds)
+    return frozenset((each.region, each.id) for each in lost if at - each.since >= wait)
 
 
 def _fleets_without_id(

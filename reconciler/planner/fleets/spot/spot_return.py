@@ -6,7 +6,7 @@ stand-ins are replaced in batches, one an hour. The nodes of a batch carry the a
 fleet's state (`SavedFleetState.spot_return_at`), as nodes that left show nothing.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Final
@@ -77,12 +77,7 @@ def with_spot_returns(
         place = (key.name, key.region)
         before = saved_states.get(place, SavedFleetState(fleet=key.name, region=key.region))
         trouble = _why_not_back(statuses[key], before, stable, at)
-        batch = {
-            each.node.name: began
-            for each in stand_ins
-            if (began := _began(each.node, at)) is not None
-            and (is_draining(each.node) or (not trouble and at - began < BATCH_EVERY))
-        }
+        batch = _batch(stand_ins, at, held=bool(trouble))
         last = _last_batch(before, batch, at)
         if last != before.spot_return_at:
             saved_states[place] = replace(before, spot_return_at=last)
@@ -96,6 +91,24 @@ def with_spot_returns(
         fleet_states=tuple(saved_states[place] for place in sorted(saved_states)),
     )
     return changed, tuple(found)
+
+
+def _batch(
+    stand_ins: Iterable[FallbackNode], at: datetime, *, held: bool
+) -> dict[NodeName, datetime]:
+    """Return the stand-ins that are being replaced, and when their batch began.
+
+    Args:
+        stand_ins: All stand-ins of one spot fleet.
+        at: The time of the plan.
+        held: Whether the spot fleet is not back: then only drains that have begun go on.
+    """
+    return {
+        each.node.name: began
+        for each in stand_ins
+        if (began := _began(each.node, at)) is not None
+        and (is_draining(each.node) or (not held and at - began < BATCH_EVERY))
+    }
 
 
 def chosen_to_return(spot: FleetKey, began: datetime) -> Outdated:

@@ -47,18 +47,28 @@ def find_fallbacks(inventory: Inventory, at: datetime, young_seconds: float) -> 
         names = {each.key.name: each.key for each in spot}
         extra = status.joined_or_launching > status.min
         for node in status.nodes if spot else ():
-            key = names.get(node.annotations.get(FALLBACK_FROM, ""))
-            young = node.created_at is not None and at - node.created_at < timedelta(
-                seconds=young_seconds
-            )
-            if FALLBACK_FROM not in node.annotations and young and extra:
-                instance = inventory.instance_of_node.get(node.name)
-                launched = instance.launched_at if instance is not None else None
-                launched = launched or node.created_at or at
+            if FALLBACK_FROM in node.annotations:
+                key = names.get(node.annotations[FALLBACK_FROM])
+            elif extra and _is_young(node, at, young_seconds):
+                launched = _launched_at(node, inventory, at)
                 key = next(_unavailable_then(spot, saved_states, launched), None)
+            else:
+                key = None
             if key is not None:
                 found.append(FallbackNode(node=node, key=status.key, instead_of=key))
     return sorted(found, key=lambda each: each.node.name)
+
+
+def _is_young(node: Node, at: datetime, young_seconds: float) -> bool:
+    created = node.created_at
+    return created is not None and at - created < timedelta(seconds=young_seconds)
+
+
+def _launched_at(node: Node, inventory: Inventory, at: datetime) -> datetime:
+    """Return when the node's instance was launched; the best guess if EC2 does not show it."""
+    instance = inventory.instance_of_node.get(node.name)
+    launched = instance.launched_at if instance is not None else None
+    return launched or node.created_at or at
 
 
 def _may_fall_back(spot: FleetStatus, status: FleetStatus) -> bool:

@@ -109,7 +109,7 @@ class Canaries:
         self._pods = snapshot.cluster.pods
         self._skewed = is_skewed(snapshot)
         self.now = decided_at(snapshot, snapshot.cluster.nodes)
-        self._watched = timedelta(seconds=settings.rolling_update.canary_seconds)
+        self._canary_time = timedelta(seconds=settings.rolling_update.canary_seconds)
         self._settings = settings
 
     def judge(
@@ -139,38 +139,50 @@ class Canaries:
             return Canary(version=version, since=known.canary_since, proven=True)
         if self._skewed or fleet.key.region in self._outages:
             return self._unjudged(known)
+        # A person has let a halted version go on: its failures no longer count.
         lifted = saved is not None and saved.resumed_version == version
         staying = [node for node in new if stays(node, self._noticed, self._settings)]
         shown = min(filter(None, map(self._pods_since, staying)), default=None)
-        # Without a last look only the nodes show what happened: the Lease was lost, or is of a
-        # program that noted none.
-        seen_at = known.canary_seen_at if known is not None else None
-        since = known.canary_since if known is not None else shown
-        if since is not None and seen_at is None and self.now - since >= self._watched:
+        since = shown if known is None else known.canary_since
+        seen_at = None if known is None else known.canary_seen_at
+        if since is not None and seen_at is None and self.now - since >= self._canary_time:
+            # Without a last look only the nodes show what happened: the Lease was lost, or is of a
+            # program that noted none.
             failure = "" if lifted else self._failure(fleet, old, new, only_now=True)
             return Canary(version=version, since=since, proven=not failure, failure=failure)
-        if not staying or since is None or seen_at is None:
-            since = self.now if shown is not None and not in_batch else None
-            seen_at = since
+        if staying and since is not None and seen_at is not None:
+            since, seen_at = self._watched_on(since, seen_at)
         else:
-            unwatched = self.now - seen_at - LOOK_COUNTS
-            since = min(since + max(unwatched, timedelta(0)), self.now)
-            if abs(self.now - seen_at) >= _SAVED_AFTER:
-                seen_at = self.now
+            since = seen_at = self.now if shown is not None and not in_batch else None
         failure = "" if lifted else self._failure(fleet, old, new)
-        left = None if since is None else since + self._watched - self.now
+        return self._judged(version, since, seen_at, failure)
+
+    def _judged(
+        self, version: str, since: datetime | None, seen_at: datetime | None, failure: str
+    ) -> Canary:
+        """Return the canary: proven once it was watched for `canary_time` and shows no failure."""
+        left = None if since is None else since + self._canary_time - self.now
         if left is not None and left <= timedelta(0) and not failure:
             return Canary(version=version, since=since, proven=True)
         return Canary(version=version, since=since, seen_at=seen_at, left=left, failure=failure)
 
+    def _watched_on(self, since: datetime, seen_at: datetime) -> tuple[datetime, datetime]:
+        """Return the watch with this plan's look: since when it counts, and its last saved look.
+
+        Time that no look covers does not count: the begin moves by it.
+        """
+        unwatched = self.now - seen_at - LOOK_COUNTS
+        since = min(since + max(unwatched, timedelta(0)), self.now)
+        return since, self.now if abs(self.now - seen_at) >= _SAVED_AFTER else seen_at
+
     def _unjudged(self, known: SavedFleetState | None) -> Canary:
-        """Return what the Lease has about a version that is not proven; None if nothing."""
+        """Return what the Lease has about a version that is not proven; an empty one if nothing."""
         if known is None:
             return Canary()
         since, seen_at = known.canary_since, known.canary_seen_at
         left = None
         if since is not None:
-            left = max(self._watched - ((seen_at or since) - since), timedelta(0))
+            left = max(self._canary_time - ((seen_at or since) - since), timedelta(0))
         return Canary(version=known.canary_version, since=since, seen_at=seen_at, left=left)
 
     def _pods_since(self, node: Node) -> datetime | None:

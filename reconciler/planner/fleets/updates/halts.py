@@ -33,15 +33,9 @@ def halted_after(
         place = (fleet.key.name, fleet.key.region)
         known = after.get(place) or SavedFleetState(fleet=place[0], region=place[1])
         update = updates.get(fleet.key)
-        told = fleet.live is not None and is_told(fleet.live)
-        version = fleet.live.launch_template_version if fleet.live and told else ""
         saved = known
-        if version and known.halted_version not in {"", version}:
-            saved = replace(saved, halted_version="", halted_because="")
-        if version and known.resumed_version not in {"", version}:
-            saved = replace(saved, resumed_version="")
-        if version and known.canary_version not in {"", version}:
-            saved = _watching(saved, Canary())
+        if fleet.live is not None and is_told(fleet.live):
+            saved = _without_earlier(known, fleet.live.launch_template_version)
         if update is not None and update.halted:
             saved = replace(saved, halted_version=update.version, halted_because=update.because)
         if update is not None and update.canary.version:
@@ -49,6 +43,19 @@ def halted_after(
         if saved != known:
             after[place] = saved
     return after
+
+
+def _without_earlier(saved: SavedFleetState, version: str) -> SavedFleetState:
+    """Return the saved state without what is of another version than this one."""
+    if not version:
+        return saved
+    if saved.halted_version not in {"", version}:
+        saved = replace(saved, halted_version="", halted_because="")
+    if saved.resumed_version not in {"", version}:
+        saved = replace(saved, resumed_version="")
+    if saved.canary_version not in {"", version}:
+        saved = _watching(saved, Canary())
+    return saved
 
 
 def _watching(saved: SavedFleetState, canary: Canary) -> SavedFleetState:

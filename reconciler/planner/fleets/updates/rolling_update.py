@@ -57,8 +57,7 @@ def find_updates(
         snapshot: Pods, and the clocks.
         settings: The config.
     """
-    rules = settings.rolling_update
-    if rules is None:
+    if settings.rolling_update is None:
         return {}
     fleets = tuple(fleets)
     drifts = {fleet.key: old_and_new(fleet, fleet.live, instances) for fleet in fleets}
@@ -66,35 +65,43 @@ def find_updates(
     canaries = Canaries(fleets, instances, stuck, noticed, doubted, snapshot, settings)
     found: dict[FleetKey, Update] = {}
     for fleet in fleets:
-        old, new = drifts[fleet.key]
+        drift = drifts[fleet.key]
         saved = saved_states.get((fleet.key.name, fleet.key.region))
         if fleet.live is not None and not is_told(fleet.live):
             standing = standing_update(fleet, instances, saved, snapshot.at, settings)
             if standing is not None:
                 found[fleet.key] = standing
-            continue
-        if not old:
-            continue
-        assert fleet.live is not None, "without it no node is known to be drifted"
-        update = Update(
-            key=fleet.key,
-            version=fleet.live.launch_template_version,
-            state="waiting",
-            because="",
-            old=old,
-            batch=_batch(fleet, old, snapshot.at),
-            new=tuple(new),
-            taking=frozenset(node.name for node in new if takes_pods(node, settings)),
-            staying=frozenset(node.name for node in new if stays(node, noticed, settings)),
-            spare=_spare(fleet, rules, settings),
-            may_go=frozenset(),
-            batch_max=0,
-        )
-        canary = _judged(canaries, fleet, update, saved)
-        found[fleet.key] = _with_state(
-            fleet, replace(update, canary=canary), canaries.now, snapshot.at, settings
-        )
+        elif drift[0]:
+            update = _undecided(fleet, drift, noticed, snapshot.at, settings)
+            update = replace(update, canary=_judged(canaries, fleet, update, saved))
+            found[fleet.key] = _with_state(fleet, update, canaries.now, snapshot.at, settings)
     return found
+
+
+def _undecided(
+    fleet: FleetNodes,
+    drift: OldAndNew,
+    noticed: Collection[NodeName],
+    at: datetime,
+    settings: PlannerSettings,
+) -> Update:
+    """Return the update of a fleet with drifted nodes before its version is judged."""
+    assert fleet.live is not None, "without it no node is known to be drifted"
+    old, new = drift
+    return Update(
+        key=fleet.key,
+        version=fleet.live.launch_template_version,
+        state="waiting",
+        because="",
+        old=old,
+        batch=_batch(fleet, old, at),
+        new=tuple(new),
+        taking=frozenset(node.name for node in new if takes_pods(node, settings)),
+        staying=frozenset(node.name for node in new if stays(node, noticed, settings)),
+        spare=_spare(fleet, settings),
+        may_go=frozenset(),
+        batch_max=0,
+    )
 
 
 def _doubted(
@@ -179,23 +186,17 @@ def _state(  # noqa: PLR0911 - one return per state
         now: The earliest time that the API server may have.
         local: The time of the maintenance windows.
     """
-    canary = update.canary
     if update.batch:
         nodes = counted_noun(len(update.batch), "node")
-        if canary.proven:
+        if update.canary.proven:
             return "rolling", f"a batch of {nodes} is being replaced"
         return "canary", f"the first node is being replaced: {next(iter(update.batch))}"
     taking = [node for node in update.new if node.name in update.taking]
     ready = [node.ready_changed_at for node in taking if node.ready_changed_at]
-    if update.new and not canary.proven:
-        if not ready:
-            return "canary", "the first new node takes no pods yet"
-        # A node without pods in that time proves nothing: then one more node is replaced.
-        left = canary.left
-        if left is None:
-            left = min(ready) + timedelta(seconds=rules.canary_seconds) - now
-        if canary.left is not None or left > timedelta(0):
-            return "canary", f"the first new node is watched for another {duration(left)}"
+    if update.new and not update.canary.proven:
+        awaited = _canary_awaited(update.canary, ready, rules, now)
+        if awaited:
+            return "canary", awaited
     if update.new and not taking:
         return "paused", "none of the new nodes takes pods now"
     paused = timedelta(seconds=rules.pause_seconds)
@@ -206,14 +207,39 @@ def _state(  # noqa: PLR0911 - one return per state
     return "waiting", "the next batch may begin"
 
 
+def _canary_awaited(
+    canary: Canary, ready: Sequence[datetime], rules: RollingUpdate, now: datetime
+) -> str:
+    """Return what the first new node of a version is to do before the next one is replaced.
+
+    Empty if it had no pods for `canary_time`: that proves nothing, and one more node is replaced.
+
+    Args:
+        canary: What is known about the version.
+        ready: Since when new nodes that take pods are Ready.
+        rules: How nodes are replaced.
+        now: The earliest time that the API server may have.
+    """
+    if not ready:
+        return "the first new node takes no pods yet"
+    left = canary.left
+    if left is None:
+        left = min(ready) + timedelta(seconds=rules.canary_seconds) - now
+        if left <= timedelta(0):
+            return ""
+    return f"the first new node is watched for another {duration(left)}"
+
+
 def _is_open(rules: RollingUpdate, local: datetime) -> bool:
     """Return whether a batch may begin at a local time."""
     found = (in_window_opened_on(local, w.starts, w.ends, w.weekdays) for w in rules.windows)
     return not rules.windows or any(found)
 
 
-def _spare(fleet: FleetNodes, rules: RollingUpdate, settings: PlannerSettings) -> int:
-    if rules.min_in_service is None:
+def _spare(fleet: FleetNodes, settings: PlannerSettings) -> int:
+    """Return `Update.spare`."""
+    rules = settings.rolling_update
+    if rules is None or rules.min_in_service is None:
         return 0
     in_service = sum(takes_pods(node, settings) and not is_draining(node) for node in fleet.nodes)
     return max(0, in_service - rules.min_in_service)

@@ -9,7 +9,7 @@ from reconciler.model.fleet import Instance
 from reconciler.model.ids import NodeName
 from reconciler.model.saved_state import SavedFleetState
 from reconciler.planner.fleets.fleet_nodes import FleetNodes
-from reconciler.planner.fleets.updates.batch_mark import read_mark
+from reconciler.planner.fleets.updates.batch_mark import BatchMark, read_mark
 from reconciler.planner.fleets.updates.canary import stays
 from reconciler.planner.fleets.updates.drift import old_and_new
 from reconciler.planner.fleets.updates.update import Update
@@ -65,22 +65,40 @@ def standing_update(
         because = saved.halted_because
         return replace(update, version=saved.halted_version, state="halted", because=because)
     if marks:
-        latest, began = max(m.at for m in marks.values()), min(m.at for m in marks.values())
-        newer = (n for n in fleet.nodes if n.name not in marks and n.name not in old)
-        came = tuple(n for n in newer if n.created_at is not None and n.created_at >= began)
-        update = replace(
-            update,
-            version=next(m.version for m in marks.values() if m.at == latest),
-            old={**dict.fromkeys(marks, "it was drifted when its batch began"), **old},
-            batch=dict(sorted(marks.items(), key=lambda each: (each[1].number, each[0]))),
-            new=came,
-            taking=frozenset(node.name for node in came if takes_pods(node, settings)),
-            staying=frozenset(node.name for node in came if stays(node, (), settings)),
-        )
+        update = _with_batch(update, fleet, marks, settings)
     if saved is not None and watched:
         version, old = saved.canary_version, {**watched, **update.old}
         update = replace(update, version=version, state="canary", old=old)
     return update
+
+
+def _with_batch(
+    update: Update,
+    fleet: FleetNodes,
+    marks: Mapping[NodeName, BatchMark],
+    settings: PlannerSettings,
+) -> Update:
+    """Return the update with the batch whose nodes are marked, and the nodes that joined since.
+
+    Args:
+        update: The update without a batch.
+        fleet: Its fleet.
+        marks: The marks by node, at least one.
+        settings: Which taints are start-up taints.
+    """
+    latest = max(marks.values(), key=lambda mark: mark.at)
+    began = min(mark.at for mark in marks.values())
+    newer = (n for n in fleet.nodes if n.name not in marks and n.name not in update.old)
+    came = tuple(n for n in newer if n.created_at is not None and n.created_at >= began)
+    return replace(
+        update,
+        version=latest.version,
+        old={**dict.fromkeys(marks, "it was drifted when its batch began"), **update.old},
+        batch=dict(sorted(marks.items(), key=lambda each: (each[1].number, each[0]))),
+        new=came,
+        taking=frozenset(node.name for node in came if takes_pods(node, settings)),
+        staying=frozenset(node.name for node in came if stays(node, (), settings)),
+    )
 
 
 def _old_of_watched(

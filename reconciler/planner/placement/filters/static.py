@@ -3,9 +3,9 @@
 from collections.abc import Callable
 from typing import TypeVar
 
-from reconciler.planner.placement.classes import StaticConstraints
 from reconciler.planner.placement.filters import node_affinity, taints, unschedulable, volumes
 from reconciler.planner.placement.kinds import KindTable, NodeKind
+from reconciler.planner.placement.static_constraints import StaticConstraints
 
 ALIKE_MIN = 8
 """Up to this many kinds are asked one by one."""

@@ -3,7 +3,7 @@
 from reconciler.model.selectors import NodeSelector
 from reconciler.planner.placement.filters.node_affinity import zones_of
 from reconciler.planner.placement.kinds import ZONE_KEYS, NodeKind, in_zones
-from reconciler.planner.placement.volumes import VolumeNeeds
+from reconciler.planner.placement.volume_needs import VolumeNeeds
 
 
 def refuses(needs: VolumeNeeds, kind: NodeKind) -> str:

@@ -123,15 +123,27 @@ def _replaceable(
     for rows in (list(dear), list(dear)[:1]) if usable else ():
         mark = builder.sim.fork()
         request = _request(builder, pieces, pod_class, sum(laid[row] for row in rows), usable)
-        purchase = buy_preferring(builder.sim, request)
+        price = _price_elsewhere(builder, request, rows)
         builder.sim.revert(mark)
-        price = sum(node.nano_usd_per_hour for _, node in purchase.rows)
-        owners = builder.view.inventory.fleet_of_node
-        again = {owners[builder.row_name(r)] for r in rows} & {n.key for _, n in purchase.rows}
-        served = not (purchase.left or purchase.over_budget or again)
-        if served and is_worth(sum(dear[row] for row in rows), price):
+        if price is not None and is_worth(sum(dear[row] for row in rows), price):
             return rows
     return []
+
+
+def _price_elsewhere(
+    builder: PlanBuilder, request: PurchaseRequest, rows: Sequence[int]
+) -> int | None:
+    """Return what nodes of other fleets for the pieces on these rows cost, in nano-USD per hour.
+
+    None if not all pieces can be bought for, or only from a fleet of one of the rows. The nodes
+    stay in the simulation.
+    """
+    purchase = buy_preferring(builder.sim, request)
+    owners = builder.view.inventory.fleet_of_node
+    again = {owners[builder.row_name(r)] for r in rows} & {n.key for _, n in purchase.rows}
+    if purchase.left or purchase.over_budget or again:
+        return None
+    return sum(node.nano_usd_per_hour for _, node in purchase.rows)
 
 
 def _bought(

@@ -103,32 +103,18 @@ def least_cost(
     if offered.optimal and len(offered.tables) == 1 and not open_rows.any():
         return spent_nano_usd
     shapes = _shapes(builder, served, table, open_rows, offered.uninflated)
-    caps = [1] * (1 + max((g for shape in shapes for g in shape.item.groups), default=-1))
-    problem = state_problem(offers, [shape.item for shape in shapes], caps)
-    for index, shape in enumerate(shapes):
-        if not offered.uninflated.isdisjoint(shape.numbers):
-            problem.needs[index] = shape.item.pod_class.requests
-    fair = fair_prices(problem, CAPPED_GROUPS)
-    credit = _credit(problem, fair, free_before[open_rows]) if open_rows.any() else None
-    bound = lower_bound(problem, fair, credit)
-    if bound >= spent_nano_usd or problem.slots.size > UNDOMINATED_MAX:
-        return min(bound, spent_nano_usd)
-    problem = problem.only(undominated(problem))
-    prices = [int(price) for price in problem.prices]
-    if open_rows.any():
-        solved = assignment_bound(problem, _existing(shapes, open_rows, free_before))
-        return min(max(bound, round_up(solved.nano_usd, prices) if solved else 0), spent_nano_usd)
-    divisible = offered.divisible_nano_usd
-    if divisible is None:
-        solved = assignment_bound(problem)
-        divisible = 0.0 if solved is None else solved.nano_usd
-    bound = max(bound, round_up(divisible, prices), offered.nano_usd_least or 0)
-    if offered.worth and bound < spent_nano_usd and problem.slots.size <= PAIRS_MAX:
-        worth = np.array([shape.worth(offered.worth) for shape in shapes])
-        steady = np.array([shape.worth(offered.steady) for shape in shapes])
-        effort = Effort(PROOF * builder.view.settings.search_budget_seconds)
-        proven = proven_bound(problem, worth, bound, effort, steady if offered.steady else None)
-        bound = max(bound, round_up(proven, prices))
+    problem = _stated(offers, shapes, offered.uninflated)
+    bound = _bound_at_fair_prices(problem, free_before[open_rows])
+    if bound < spent_nano_usd and problem.slots.size <= UNDOMINATED_MAX:
+        problem = problem.only(undominated(problem))
+        if open_rows.any():
+            existing = _existing(shapes, open_rows, free_before)
+            bound = max(bound, _divisible_bound(problem, existing))
+        else:
+            bound = max(bound, _bound_of_new_nodes(problem, offered), offered.nano_usd_least or 0)
+            if offered.worth and bound < spent_nano_usd and problem.slots.size <= PAIRS_MAX:
+                effort = Effort(PROOF * builder.view.settings.search_budget_seconds)
+                bound = max(bound, _bound_by_proof(problem, shapes, offered, bound, effort))
     return min(bound, spent_nano_usd)
 
 
@@ -180,6 +166,58 @@ def _shapes(
         item = Item(pod_class=pod_class, count=count, slots=slots, groups=apart)
         found[key] = _Shape(item=item, numbers=numbers, admitted=admitted)
     return list(found.values())
+
+
+def _stated(
+    offers: Sequence[Offer], shapes: Sequence[_Shape], uninflated: Container[int]
+) -> Problem:
+    """Return the problem of serving the shapes; those in `uninflated` need their bare requests."""
+    caps = [1] * (1 + max((g for shape in shapes for g in shape.item.groups), default=-1))
+    problem = state_problem(offers, [shape.item for shape in shapes], caps)
+    for index, shape in enumerate(shapes):
+        if any(number in uninflated for number in shape.numbers):
+            problem.needs[index] = shape.item.pod_class.requests
+    return problem
+
+
+def _bound_at_fair_prices(problem: Problem, free: IntArray) -> int:
+    """Return the bound by one price per resource, with the worth of free room credited."""
+    fair = fair_prices(problem, CAPPED_GROUPS)
+    return lower_bound(problem, fair, _credit(problem, fair, free) if len(free) else None)
+
+
+def _divisible_bound(problem: Problem, existing: Existing | None = None) -> int:
+    """Return the bound with divisible pods and nodes; 0 if the program would be too large."""
+    solved = assignment_bound(problem, existing)
+    return 0 if solved is None else round_up(solved.nano_usd, _prices(problem))
+
+
+def _bound_of_new_nodes(problem: Problem, offered: Offered) -> int:
+    """Return that bound if no pod fits on existing rows.
+
+    Where there was only one purchase, its search may have computed it.
+    """
+    if offered.divisible_nano_usd is None:
+        return _divisible_bound(problem)
+    return round_up(offered.divisible_nano_usd, _prices(problem))
+
+
+def _bound_by_proof(
+    problem: Problem, shapes: Sequence[_Shape], offered: Offered, known: int, effort: Effort
+) -> int:
+    """Return a bound by whole nodes, from what the search found pods to be worth.
+
+    No more is done than is needed to exceed the bound that is `known`.
+    """
+    worth = np.array([shape.worth(offered.worth) for shape in shapes])
+    steady = np.array([shape.worth(offered.steady) for shape in shapes])
+    proven = proven_bound(problem, worth, known, effort, steady if offered.steady else None)
+    return round_up(proven, _prices(problem))
+
+
+def _prices(problem: Problem) -> list[int]:
+    """Return the offers' prices; every cost is a sum of some of them."""
+    return [int(price) for price in problem.prices]
 
 
 def _exclusive_rules(builder: PlanBuilder, pod_class: PodClass) -> list[int]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection
 
-from reconciler.model.plan import Reason, ReasonKind
+from reconciler.model.unplaceable import Reason, ReasonKind
 from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.fleets.inventory import FleetStatus
 from reconciler.planner.fleets.maximum import maximum_reached

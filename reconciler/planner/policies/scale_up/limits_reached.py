@@ -1,7 +1,7 @@
 """Why pods get no node that the rules would allow: limits on purchases, or higher priorities."""
 
-from reconciler.model.plan import ReasonKind
 from reconciler.model.text import counted_noun, rfc3339
+from reconciler.model.unplaceable import ReasonKind
 from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.cost_limits import cost_limits
 from reconciler.planner.fleets.inventory import FleetStatus

@@ -7,8 +7,8 @@ import numpy as np
 
 from reconciler.model.frozen import Labels
 from reconciler.model.ids import FleetKey
-from reconciler.model.plan import Reason, Unplaceable
 from reconciler.model.quantity import exact_amount, format_amount
+from reconciler.model.unplaceable import Reason, Unplaceable
 from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.fleets.inventory import FleetStatus
 from reconciler.planner.placement.arrays import IntArray

@@ -3,13 +3,10 @@
 from collections import Counter
 from collections.abc import Container, Sequence
 from functools import cache, partial
-from itertools import chain, groupby
-from operator import itemgetter
+from itertools import chain
 
 import numpy as np
 
-from reconciler.model.ids import FleetKey, Region
-from reconciler.model.text import counted_noun
 from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.capacity.follow_up import unserved
 from reconciler.planner.capacity.held_spreads import buy_holding_spreads
@@ -23,7 +20,7 @@ from reconciler.planner.capacity.problem.purchase import (
 )
 from reconciler.planner.cost_limits import cost_limits
 from reconciler.planner.fleets.inventory import FleetStatus
-from reconciler.planner.offers import evened_out_with, offer_of, preferred_less, purchase_budget
+from reconciler.planner.offers import offer_of, purchase_budget
 from reconciler.planner.placement.arrays import IntArray
 from reconciler.planner.placement.fill import tightness
 from reconciler.planner.policies.scale_up.overflow import (
@@ -34,6 +31,7 @@ from reconciler.planner.policies.scale_up.overflow import (
     silent_for_a_moment,
 )
 from reconciler.planner.policies.scale_up.place import fill_untorn
+from reconciler.planner.policies.scale_up.recording import record
 from reconciler.planner.policies.scale_up.refusals import explain
 from reconciler.planner.policies.scale_up.sector_bounds import note_bounds
 from reconciler.planner.policies.scale_up.sector_groups import (
@@ -43,8 +41,7 @@ from reconciler.planner.policies.scale_up.sector_groups import (
     sector_groups,
 )
 from reconciler.planner.promised_places import promised_places
-from reconciler.planner.removal import TargetReason
-from reconciler.planner.reservations import Reservation, WaitingClass
+from reconciler.planner.reservations import WaitingClass
 
 
 def buy_for_sectors(builder: PlanBuilder, free_before: IntArray) -> None:
@@ -87,6 +84,10 @@ def _fleets_of(builder: PlanBuilder, group: SectorGroup) -> list[FleetStatus]:
 
 
 def _buy_for_group(builder: PlanBuilder, group: SectorGroup, members: list[WaitingClass]) -> None:
+    """Buy for pods of one group of sectors, from one tier of regions after the other.
+
+    What its purchases cost, and whether a limit kept it from some, is noted in the group.
+    """
     fleets = _fleets_of(builder, group)
     silent = silent_for_a_moment(builder.view, fleets, group.sectors)
     before = builder.purchases.nano_usd_per_hour
@@ -98,8 +99,7 @@ def _buy_for_group(builder: PlanBuilder, group: SectorGroup, members: list[Waiti
                 w
                 for w in level
                 if w.left
-                and w.pod_class.number not in builder.purchases.quarantined
-                and w.pod_class.number not in builder.purchases.awaiting_bind
+                and _may_be_bought_for(builder, w)
                 and (tier == 0 or moves_on(builder, w, fleets, tier))
                 and not awaits_answer(builder, w, silent, tier)
             ]
@@ -107,6 +107,12 @@ def _buy_for_group(builder: PlanBuilder, group: SectorGroup, members: list[Waiti
                 group.over_budget.update(w.pod_class.number for w in level)
         group.asked_at.update((w.pod_class.number, len(builder.reservations)) for w in level)
     group.nano_usd_per_hour += builder.purchases.nano_usd_per_hour - before
+
+
+def _may_be_bought_for(builder: PlanBuilder, waiting: WaitingClass) -> bool:
+    """Return whether earlier purchases let more be bought for the class now (`progress`)."""
+    number, purchases = waiting.pod_class.number, builder.purchases
+    return number not in purchases.quarantined and number not in purchases.awaiting_bind
 
 
 def _tiers(fleets: Sequence[FleetStatus]) -> range:
@@ -211,34 +217,54 @@ def _buy_from(
     usable = _affordable(builder, group, fleets) if several else fleets
     if not usable:
         return True
-    limits = _limits(builder, group)
     mark = builder.sim.fork()
     table = OfferTable(builder.sim, [offer_of(builder, status) for status in usable])
     budget = purchase_budget(builder, *(() if several else group.sectors))
     purchase = _bought(builder, group, [(w.pod_class, w.left) for w in classes], table, budget)
-    spent: Counter[str] = Counter()
-    for _, node in purchase.rows:
-        spent[builder.view.statuses[node.key].settings.sector] += node.nano_usd_per_hour
-    exceeded = {sector for sector, cost in spent.items() if cost > limits.get(sector, cost)}
+    exceeded = _sectors_exceeded(builder, group, purchase)
     if not exceeded:
         group.offered.note(table, purchase)
-        _record(builder, classes, purchase)
+        record(builder, classes, purchase)
         return purchase.over_budget or len(usable) < len(fleets)
     builder.sim.revert(mark)
     group.offered.note_choice(table)
     levels = _by_priority(classes)
     if len(levels) == 1:
         return _buy_by_sector(builder, group, classes, usable, exceeded)
+    return _buy_by_priority(builder, group, levels, fleets, usable)
+
+
+def _sectors_exceeded(
+    builder: PlanBuilder, group: SectorGroup, purchase: Purchase
+) -> frozenset[str]:
+    """Return the sectors whose limits of their own the purchase does not keep."""
+    limits = _limits(builder, group)
+    spent: Counter[str] = Counter()
+    for _, node in purchase.rows:
+        spent[builder.view.statuses[node.key].settings.sector] += node.nano_usd_per_hour
+    return frozenset(sector for sector, cost in spent.items() if cost > limits.get(sector, cost))
+
+
+def _buy_by_priority(
+    builder: PlanBuilder,
+    group: SectorGroup,
+    levels: Sequence[Sequence[WaitingClass]],
+    fleets: Sequence[FleetStatus],
+    affordable: Sequence[FleetStatus],
+) -> bool:
+    """Buy for one priority after the other; return whether a limit left something out.
+
+    Priorities that no sector's limit affects any more are one purchase.
+    """
+    limited_sectors = _limits(builder, group).keys()
     over_budget = False
     for place, level in enumerate(levels):
-        limited = any(
-            status.settings.sector in limits for status in _affordable(builder, group, usable)
-        )
-        # Priorities that no sector's limit affects any more are one purchase.
-        rest = level if limited else list(chain(*levels[place:]))
-        _use_what_was_bought(builder, rest)
-        if left := [w for w in rest if w.left]:
-            over_budget |= _buy_from(builder, group, left, fleets)
+        left = _affordable(builder, group, affordable)
+        limited = any(status.settings.sector in limited_sectors for status in left)
+        wanting = level if limited else list(chain(*levels[place:]))
+        _use_what_was_bought(builder, wanting)
+        if pending := [w for w in wanting if w.left]:
+            over_budget |= _buy_from(builder, group, pending, fleets)
         if not limited:
             break
     return over_budget
@@ -288,7 +314,7 @@ def _buy_by_sector(
             restore(builder.sim, builder.sim.fork(), table, purchase)
     for table, purchase in best:
         group.offered.note(table, purchase)
-        _record(builder, classes, purchase)
+        record(builder, classes, purchase)
     return any(purchase.over_budget for _, purchase in best)
 
 
@@ -340,55 +366,3 @@ def _bought(
         promised=cache(partial(promised_places, builder)),
     )
     return buy_holding_spreads(builder.sim, request)
-
-
-def _record(builder: PlanBuilder, classes: Sequence[WaitingClass], purchase: Purchase) -> None:
-    """Raise targets for the bought rows and reserve their places for the pods."""
-    builder.purchases.held_back |= purchase.held_back
-    pods = np.zeros(builder.sim.rows, dtype=np.int64)
-    for taken in purchase.taken:
-        np.add.at(pods, taken.rows, taken.amounts)
-    by_number, before = {w.pod_class.number: w for w in classes}, len(builder.reservations)
-    for taken in purchase.taken:
-        waiting = by_number[taken.pod_class.number]
-        builder.reserve(waiting, taken.rows.tolist(), taken.amounts.tolist())
-    displaced = _displaced_on(builder, builder.reservations[before:])
-    for node, bought in groupby(purchase.rows, key=itemgetter(1)):
-        rows, key = [row for row, _ in bought], node.key
-        builder.plan_new_nodes(key, rows)
-        cost = node.nano_usd_per_hour * len(rows)
-        moved = sum(displaced[row] for row in rows)
-        builder.purchases.add(key, len(rows), int(pods[rows].sum()), cost, displaced=moved)
-        target = builder.size_of(key) + len(rows)
-        builder.raise_target(key, target, *_reason(builder, key))
-
-
-def _displaced_on(builder: PlanBuilder, made: Sequence[Reservation]) -> Counter[int]:
-    """Return how many pods of nodes that EC2 takes back go to each row."""
-    found: Counter[int] = Counter()
-    displaced = builder.view.displaced
-    for row, pods in chain.from_iterable(each.by_row() for each in made if displaced):
-        found[row] += sum(pod.key in displaced for pod in pods)
-    return found
-
-
-def _preferred(builder: PlanBuilder, status: FleetStatus) -> Region:
-    """Return the first choice of region for the demand that this fleet serves."""
-    own = status.settings.regions
-    return own[0] if own[0] != status.key.region else builder.view.settings.home_region
-
-
-def _reason(builder: PlanBuilder, key: FleetKey) -> TargetReason:
-    """Return why demand raises the target, by all pods for which the fleet was asked so far."""
-    status, purchases = builder.view.statuses[key], builder.purchases
-    pods, moved = purchases.pods[key], purchases.displaced[key]
-    verb = "needs" if pods == 1 else "need"
-    who = [counted_noun(pods - moved, "pending pod")] if pods > moved else []
-    who += [f"{counted_noun(moved, 'pod')} of interrupted nodes"] if moved else []
-    because = f"{' and '.join(who)} {verb} {counted_noun(purchases.nodes[key], 'more node')}"
-    because += preferred_less(builder, status) + evened_out_with(builder, status)
-    if status.tier:
-        return TargetReason(
-            "overflow", f"{because}, which {_preferred(builder, status)} cannot give now"
-        )
-    return TargetReason("scale-up", because)

@@ -5,15 +5,15 @@ from functools import lru_cache
 from operator import itemgetter
 
 from reconciler.model.frozen import Labels
-from reconciler.model.plan import DETAIL_MAX
 from reconciler.model.quantity import format_amount
 from reconciler.model.selectors import NodeSelector, NodeSelectorTerm, Requirement
 from reconciler.model.text import cut
+from reconciler.model.unplaceable import DETAIL_MAX
 from reconciler.planner.fleets.new_nodes.daemons_that_fit import Daemon
 from reconciler.planner.placement.dimensions import OTHER_PORTS, PORTS_MAX
 from reconciler.planner.placement.kinds import ZONE, ZONE_KEYS, region_of_open
 from reconciler.planner.placement.simulation import RowSpec
-from reconciler.planner.placement.volumes import VolumeNeeds
+from reconciler.planner.placement.volume_needs import VolumeNeeds
 
 
 def shown_line(requirement: Requirement) -> str:

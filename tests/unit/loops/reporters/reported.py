@@ -3,7 +3,8 @@
 from reconciler.model.actions import SetCapacity
 from reconciler.model.ids import FleetId, PodKey, Region
 from reconciler.model.outcome import Outcome, OutcomeKind
-from reconciler.model.plan import Cost, FleetPlan, Reason, Unplaceable
+from reconciler.model.plan import Cost, FleetPlan
+from reconciler.model.unplaceable import Reason, Unplaceable
 from tests.builders import HOME
 
 FREE = Cost(hourly_usd_before=0, hourly_usd_after=0, hourly_usd_lower_bound=0, gap=0)

@@ -21,8 +21,9 @@ from reconciler.model.binding import Binding
 from reconciler.model.cluster import Node, Owner, Taint
 from reconciler.model.ids import FleetId, InstanceId, NodeName, PodKey
 from reconciler.model.outcome import Outcome, OutcomeKind
-from reconciler.model.plan import Cost, Held, HeldCode, Kept, Placement, Plan, Reason, Unplaceable
+from reconciler.model.plan import Cost, Held, HeldCode, Kept, Placement, Plan
 from reconciler.model.snapshot import ClusterState, Snapshot
+from reconciler.model.unplaceable import Reason, Unplaceable
 from reconciler.planner.explain.held import held_in_words
 from reconciler.ports.object_events import ObjectEvent
 from tests.builders import AWAY, HOME, NOW, make_pod

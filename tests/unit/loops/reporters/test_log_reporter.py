@@ -13,8 +13,9 @@ from reconciler.model.binding import Binding
 from reconciler.model.errors import Unavailable
 from reconciler.model.ids import NodeName
 from reconciler.model.outcome import Outcome, OutcomeKind
-from reconciler.model.plan import Held, Plan, Reason
+from reconciler.model.plan import Held, Plan
 from reconciler.model.snapshot import Ignored, Snapshot
+from reconciler.model.unplaceable import Reason
 from reconciler.planner.explain.held import held_in_words
 from tests.builders import AWAY, HOME, NOW
 from tests.unit.loops.reporters.reported import FREE, failing, raised, unplaced

@@ -8,8 +8,9 @@ from reconciler.loops.reporters.notify_reporter import LINES_MAX, NotifyReporter
 from reconciler.model.errors import Unavailable
 from reconciler.model.ids import NodeName
 from reconciler.model.outcome import Outcome
-from reconciler.model.plan import FleetPlan, Held, Plan, Unplaceable
+from reconciler.model.plan import FleetPlan, Held, Plan
 from reconciler.model.snapshot import Snapshot
+from reconciler.model.unplaceable import Unplaceable
 from reconciler.planner.explain.held import held_in_words
 from reconciler.telemetry.repeats import OBJECTS_MAX
 from tests.builders import AWAY, HOME, NOW

@@ -6,7 +6,6 @@ from hypothesis import strategies as st
 from reconciler.model.cluster import Taint, Toleration
 from reconciler.model.frozen import NO_LABELS, Labels
 from reconciler.model.selectors import NodeSelector, NodeSelectorTerm, Operator, Requirement
-from reconciler.planner.placement.classes import StaticConstraints
 from reconciler.planner.placement.filters.static import (
     ALIKE_MIN,
     eligible_for_spread,
@@ -15,7 +14,8 @@ from reconciler.planner.placement.filters.static import (
     verdicts,
 )
 from reconciler.planner.placement.kinds import KindTable
-from reconciler.planner.placement.volumes import NO_VOLUMES
+from reconciler.planner.placement.static_constraints import StaticConstraints
+from reconciler.planner.placement.volume_needs import NO_VOLUMES
 from tests.unit.planner.counted_lines import CountedLine
 
 NAMES = ("n0", "n1", "n2", "n3", "n4", "n5", "1", "2")

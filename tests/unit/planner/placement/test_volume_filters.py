@@ -9,7 +9,8 @@ from reconciler.model.frozen import FrozenMap
 from reconciler.model.ids import NodeName
 from reconciler.model.selectors import LabelSelector, NodeSelectorTerm, Requirement
 from reconciler.model.volumes import CsiNode, PersistentVolume, PersistentVolumeClaim, StorageClass
-from reconciler.planner.placement.volumes import NO_VOLUMES, VolumeResolver
+from reconciler.planner.placement.volume_needs import NO_VOLUMES
+from reconciler.planner.placement.volumes import VolumeResolver
 from reconciler.planner.planner import plan
 from tests.builders import (
     HOSTNAME,

@@ -8,7 +8,8 @@ import pytest
 from reconciler.model.cluster import HostPort, Taint
 from reconciler.model.frozen import FrozenMap
 from reconciler.model.ids import NodeName
-from reconciler.model.plan import Plan, Reason
+from reconciler.model.plan import Plan
+from reconciler.model.unplaceable import Reason
 from reconciler.model.volumes import CsiNode, PersistentVolume, PersistentVolumeClaim, StorageClass
 from reconciler.planner.placement.kinds import INSTANCE_TYPE
 from reconciler.planner.planner import plan

@@ -7,7 +7,7 @@ import pytest
 
 from reconciler.model.actions import TaintNode
 from reconciler.model.plan import Plan
-from reconciler.planner.disruption.candidates import Candidate
+from reconciler.planner.disruption.candidate import Candidate
 from reconciler.planner.disruption.examined_nodes import EXAMINED_MAX
 from reconciler.planner.disruption.replacement import departures
 from reconciler.planner.disruption.replacement.conflict import ReplacementConflict

@@ -1,0 +1,44 @@
+"""Rows of the what-if cluster for nodes that are launching already."""
+
+from collections import Counter
+
+from reconciler.model.ids import FleetKey
+from reconciler.planner.builder import PlanBuilder
+from reconciler.planner.disruption.blockers.nodes import termination_protection
+
+
+def plan_launching(builder: PlanBuilder) -> None:
+    """Add a row for each launching node; for an unavailable fleet only for launched instances.
+
+    Instances that never joined and may not be ended within the hour get none: EC2 launches no
+    replacements for them meanwhile, and pods would wait without end.
+    """
+    view = builder.view
+    dead = _never_to_come(builder)
+    for status in view.inventory.fleets:
+        coming = status.launching
+        if status.max is not None:
+            coming = max(0, min(status.current, status.max) - status.joined)
+        coming = min(coming - dead[status.key], status.expected)
+        if coming > 0:
+            first = builder.sim.add_row(view.offers[status.key].row, coming)
+            builder.plan_launching(status.key, range(first, first + coming))
+
+
+def _never_to_come(builder: PlanBuilder) -> Counter[FleetKey]:
+    """Return how many instances of each fleet never joined and are not replaced within the hour.
+
+    None of them is while its fleet may end nothing, or while it is protected from termination;
+    those do not count towards the limit.
+    """
+    view, inventory = builder.view, builder.view.inventory
+    if inventory.doubtful:
+        return Counter()
+    fleet_of = {each.instance.id: each.key for each in inventory.stuck}
+    left = {
+        name
+        for name, key in fleet_of.items()
+        if view.statuses[key].may_end_nothing or termination_protection(view, name)
+    }
+    kept = builder.stuck_ends.kept_for_now([name for name in fleet_of if name not in left])
+    return Counter(fleet_of[each] for each in [*sorted(left), *kept])

@@ -150,3 +150,12 @@ def test_drained_node_that_pods_need_again_loses_its_timer(timed: bool) -> None:
     assert told(made, UntaintNode) == ["a"]
     removed = {key for name, key, value in annotations_set(made) if value is None}
     assert removed == {"drain-started", "unneeded-since"} if timed else {"drain-started"}
+
+
+def test_drains_of_one_plan_leave_the_minimum_together() -> None:
+    """Each alone would keep to it, and the fleet buy again what the second took away."""
+    fleet = make_scene_fleet(min_capacity=2, non_empty_at_once_max=10)
+    nodes = [unneeded("a", fleet), unneeded("b", fleet), make_node("c", fleet)]
+    made = planned(fleet, *nodes, on("a"), on("b"), on("c", cpu="1"))
+    assert told(made, TaintNode) == ["a"]
+    assert kept(made)["b"] == "min-capacity"

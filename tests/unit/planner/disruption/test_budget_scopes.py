@@ -14,9 +14,9 @@ from reconciler.planner.settings import (
     ScaleInSettings,
 )
 from tests.builders import make_fleet_settings, make_node, make_settings
+from tests.unit.planner.disruption.scale_in.scene import full, kept, on, planned, told, unneeded
 from tests.unit.planner.disruption.updated_fleet import RULES, made_of
 from tests.unit.planner.disruption.updated_fleet import node as outdated
-from tests.unit.planner.scale_in.scene import full, kept, on, planned, told, unneeded
 
 MANY = ScaleInSettings(non_empty_at_once_max=10)
 SMALL = make_fleet_settings("small", scale_in=MANY)

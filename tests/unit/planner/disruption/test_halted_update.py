@@ -115,7 +115,8 @@ def test_halted_update_gives_up_the_node_that_it_asked_for() -> None:
 
 def test_failed_node_of_an_update_that_goes_on_is_replaced() -> None:
     """Its fleet would be one node short, as if the update asked for one less."""
-    nodes = [node("a"), node("b"), node("c", 3000), full("a"), full("b"), full("c")]
+    nodes: list[Node | Pod] = [node("a"), node("b"), node("c", 3000)]
+    nodes += [full("a"), full("b"), full("c")]
     proven = watched(2400, canary_proven=True)
     made = made_of(*nodes, new="c", more=[never_joined()], target=4, fleet_states=proven)
     assert state(made) != "halted"
@@ -126,7 +127,8 @@ def test_failed_node_of_an_update_that_goes_on_is_replaced() -> None:
 def test_halted_update_gives_up_no_more_nodes_than_its_minimum_allows() -> None:
     """Two failed nodes of one plan would take the fleet below its minimum; others count not."""
     least = make_scene_fleet(min_capacity=3)
-    nodes = [node("a", fleet=least), node("b", fleet=least), full("a"), full("b")]
+    nodes: list[Node | Pod] = [node("a", fleet=least), node("b", fleet=least)]
+    nodes += [full("a"), full("b")]
     failed = [never_joined(), replace(never_joined(), id=InstanceId("i-y"))]
 
     def ends(*more: Instance, target: int) -> dict[str, bool]:

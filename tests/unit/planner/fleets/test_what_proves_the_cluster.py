@@ -21,7 +21,7 @@ from tests.builders import (
     make_settings,
     make_snapshot,
 )
-from tests.unit.planner.scale_in.scene import FLEET, instance
+from tests.unit.planner.disruption.scale_in.scene import FLEET, instance
 
 LIVE = make_fleet(FLEET, 2)
 SETTINGS = make_settings(FLEET)

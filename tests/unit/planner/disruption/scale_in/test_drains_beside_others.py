@@ -27,7 +27,7 @@ from tests.builders import (
     make_snapshot,
     selecting,
 )
-from tests.unit.planner.scale_in.scene import (
+from tests.unit.planner.disruption.scale_in.scene import (
     annotations_set,
     drained,
     full,

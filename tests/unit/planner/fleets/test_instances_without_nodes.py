@@ -5,19 +5,23 @@ from typing import Any
 
 import pytest
 
+from reconciler.model.actions import UNNEEDED_SINCE, TaintNode
 from reconciler.model.fleet import CLUSTER_TAG, FLEET_TAG, Instance
 from reconciler.model.frozen import FrozenMap
 from reconciler.model.ids import FleetId, InstanceId
 from reconciler.model.saved_state import LostFleet, ProtectedInstance
 from reconciler.model.snapshot import CloudState
+from reconciler.model.text import rfc3339
 from reconciler.planner.fleets.instances.in_service import in_service
 from reconciler.planner.fleets.instances.orphans import Orphans, find_orphans
 from reconciler.planner.fleets.instances.protected_instances import still_protected
 from reconciler.planner.fleets.instances.stuck import find_hole
+from reconciler.planner.planner import plan
 from tests.builders import (
     AWAY,
     HOME,
     ago,
+    kept_proof,
     make_cloud,
     make_fleet,
     make_fleet_settings,
@@ -170,3 +174,30 @@ def test_node_counts_in_the_target_only_if_ec2_shows_its_instance() -> None:
     assert in_target(make_cloud(empty, away, instances_asked=True), shown=False) == ["seen"]
     silent = make_cloud(holds, instances_asked=True, silent=frozenset({HOME}))
     assert in_target(silent) == ["seen", "unseen"]
+
+
+def begun(lost_seconds: float = 9000, launched: float = 9000, **changed: Any) -> list[str]:
+    """The orphaned nodes whose end begins; the one there has been empty for long."""
+    empty = FrozenMap({UNNEEDED_SINCE: rfc3339(ago(5000))})
+    node = make_node(
+        "n",
+        FLEET,
+        instance_id=InstanceId("i-a"),
+        annotations=empty,
+        created_at=ago(9000),
+        **changed,
+    )
+    cloud = make_cloud(LIVE, instances=[left("i-a", launched_at=ago(launched))])
+    lost = replace(LOST, since=ago(lost_seconds))
+    made = plan(make_snapshot(node, cloud=cloud, lost_fleets=(lost,), **kept_proof(LIVE)), SETTINGS)
+    return [str(each.node) for each in made.actions if isinstance(each, TaintNode)]
+
+
+def test_node_of_a_lost_fleet_is_drained_only_if_that_is_certain() -> None:
+    """One answer of EC2 that omits a fleet would end all of its idle nodes."""
+    assert begun() == ["n"]
+    assert begun(lost_seconds=60) == []
+    assert begun(launched=60) == []
+    assert begun(ready=False) == []
+    assert begun(unreadable=True) == []
+    assert begun(deleting=True) == []

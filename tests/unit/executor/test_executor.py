@@ -6,6 +6,7 @@ from reconciler.adapters.kubernetes.errors import NotAccepted
 from reconciler.adapters.memory import MemoryCluster
 from reconciler.executor.executor import DryRunExecutor
 from reconciler.model.actions import (
+    DRAIN_STARTED,
     DRAINING_TAINT,
     UNNEEDED_SINCE,
     AnnotateNode,
@@ -69,6 +70,16 @@ def test_failure_ends_what_depends_on_it_and_nothing_else(scene: Scene) -> None:
     assert kinds == ["failed", "applied", "refused", "refused"]
     assert "an earlier step failed" in scene.reported[2].detail
     assert [name for name, _ in scene.changes()] == ["taint_node", "taint_node"]
+
+
+def test_note_on_a_node_waits_for_the_taint_before_it(scene: Scene) -> None:
+    """The start of a drain would be noted on a node on which none has begun."""
+    scene.world.fail_next("taint_node", Unavailable("node", "does not answer"))
+    started = AnnotateNode(
+        node=scene.nodes[0].name, key=DRAIN_STARTED, value="now", policy="scale-in", because="test"
+    )
+    assert scene.run(scene.tainted(0), started) == ["failed", "refused"]
+    assert [name for name, _ in scene.changes()] == ["taint_node"]
 
 
 def test_refused_eviction_holds_no_other_pod_of_its_node(scene: Scene) -> None:

@@ -77,7 +77,8 @@ def test_end_of_what_another_cluster_has_is_refused(kind: str, actions: list[str
         each.message for each in guard(shown, ALLOWED) if "terraform state" in each.message
     }
     assert "name other as the cluster again; or, if it is of analytics, set that tag" in message
-    assert "or let go of it: terraform state rm" in message
+    (address,) = {entry["address"] for entry in shown["resource_changes"]}
+    assert message.endswith(f"or let go of it: terraform state rm '{address}'")
 
 
 @pytest.mark.parametrize("actions", [["forget"], ["no-op"]])
@@ -136,3 +137,23 @@ def test_own_template_that_keeps_another_clusters_tag_is_told_how_to_mend_it() -
     shown = changed("aws_launch_template", ["update"], THEIRS, {**THEIRS, "team": "web"})
     (message,) = {e.message for e in guard(shown, ALLOWED) if e.code == "cluster/foreign"}
     assert "set that tag to analytics in AWS and in the config" in message
+
+
+@pytest.mark.parametrize("before", [OURS, {"fleet": "primary-small"}])
+@pytest.mark.parametrize("kind", KINDS)
+def test_end_of_what_this_cluster_has_passes(kind: str, before: dict[str, str]) -> None:
+    """What ends has no tags afterwards: no fleet could ever be removed."""
+    assert refusals(changed(kind, ["delete"], before, {})) == set()
+
+
+@pytest.mark.parametrize("kind", ["aws_ec2_fleet", "aws_autoscaling_group"])
+def test_fleet_of_another_cluster_is_not_given_the_tag_of_this_one(kind: str) -> None:
+    """Its nodes would be nodes of two clusters; only a launch template runs nothing by itself."""
+    assert "cluster/foreign" in refusals(changed(kind, ["update"], THEIRS, OURS))
+
+
+def test_resource_that_was_allowed_by_its_type_is_not_judged_by_its_tags() -> None:
+    """Its tags follow rules of the people who allowed it."""
+    entry = resource("aws_sqs_queue", ["create"], None, {"tags": THEIRS})
+    policy = GuardPolicy(allow_types=frozenset({"aws_sqs_queue"}))
+    assert guard(plan(entry, variables=OF_ANALYTICS), policy) == ()

@@ -118,3 +118,30 @@ def test_single_replica_may_move() -> None:
     nodes = [unneeded("a", HURRIED), make_node("b", HURRIED)]
     made = limited(QUARTER, *nodes, *replicas("a", 1), on("b", "busy", "2", owner="StatefulSet"))
     assert told(made, TaintNode) == ["a"]
+
+
+@pytest.mark.parametrize("phase", ["Failed", "Succeeded"])
+def test_pods_that_have_ended_are_no_replicas(phase: str) -> None:
+    """Half of the replicas would go: those that were evicted for memory stay listed for hours."""
+    nodes = [unneeded("a", HURRIED), make_node("b", HURRIED)]
+    at_work = [*replicas("a", 2), *replicas("b", 2, 10), on("b", "busy", "2")]
+    ended = replicas("b", 4, 20, phase=phase)
+    assert kept(limited(QUARTER, *nodes, *at_work, *ended))["a"] == "blast-radius"
+    deleted = replicas("b", 4, 30, phase=phase, deleting=True, deletion_at=ago(60))
+    one = [*replicas("a", 1), *replicas("b", 3, 10), on("b", "busy", "2")]
+    assert told(limited(QUARTER, *nodes, *one, *deleted), TaintNode) == ["a"]
+
+
+def test_pod_without_a_controller_has_no_limit_and_ends_no_count() -> None:
+    """One such pod in the list would end all planning, or lift the limit of those after it."""
+    bare = replace(HURRIED, scale_in=ScaleInSettings(non_empty_at_once_max=10, move_bare_pods=True))
+    nodes = [unneeded("a", bare), unneeded("c", bare), make_node("b", bare)]
+    alone = on("a", "alone", "100m", **{**OLD, "owner": None})
+    pods = [*replicas("c", 3), *replicas("b", 5, 10), on("b", "busy", "2")]
+    settings = make_settings(bare, blast_radius=QUARTER)
+    made = planned(settings, alone, *nodes, *pods)
+    assert told(made, TaintNode) == ["a"]
+    assert kept(made)["c"] == "blast-radius"
+    moved = [*replicas("c", 2), *replicas("b", 1, 10, started_at=ago(60)), on("b", "busy", "2")]
+    made = planned(replace(settings, blast_radius=BlastRadius(pods=2)), alone, *nodes, *moved)
+    assert kept(made)["c"] == "blast-radius"

@@ -35,11 +35,13 @@ from tests.unit.planner.disruption.scale_in.scene import (
 from tests.unit.planner.disruption.updated_fleet import (
     FLEET,
     NEW,
+    OLD,
     made_of,
     marked,
     node,
     remembered,
     state,
+    watched,
 )
 from tests.unit.planner.placed import drained
 
@@ -109,6 +111,35 @@ def test_halted_update_gives_up_the_node_that_it_asked_for() -> None:
     made = made_of(*nodes, full("a"), full("b"), more=[never_joined()], target=3, fleet=least)
     ends = [(a.instance, a.decrement) for a in made.actions if isinstance(a, TerminateInstance)]
     assert ends == [("i-x", False)]
+
+
+def test_failed_node_of_an_update_that_goes_on_is_replaced() -> None:
+    """Its fleet would be one node short, as if the update asked for one less."""
+    nodes: list[Node | Pod] = [node("a"), node("b"), node("c", 3000)]
+    nodes += [full("a"), full("b"), full("c")]
+    proven = watched(2400, canary_proven=True)
+    made = made_of(*nodes, new="c", more=[never_joined()], target=4, fleet_states=proven)
+    assert state(made) != "halted"
+    ends = [(a.instance, a.decrement) for a in made.actions if isinstance(a, TerminateInstance)]
+    assert ends == [("i-x", False)]
+
+
+def test_halted_update_gives_up_no_more_nodes_than_its_minimum_allows() -> None:
+    """Two failed nodes of one plan would take the fleet below its minimum; others count not."""
+    least = make_scene_fleet(min_capacity=3)
+    nodes: list[Node | Pod] = [node("a", fleet=least), node("b", fleet=least)]
+    nodes += [full("a"), full("b")]
+    failed = [never_joined(), replace(never_joined(), id=InstanceId("i-y"))]
+
+    def ends(*more: Instance, target: int) -> dict[str, bool]:
+        made = made_of(*nodes, more=list(more), target=target, fleet=least)
+        assert state(made) == "halted"
+        found = (a for a in made.actions if isinstance(a, TerminateInstance))
+        return {a.instance: a.decrement for a in found}
+
+    assert ends(*failed, target=4) == {"i-x": True, "i-y": False}
+    older = replace(never_joined(), id=InstanceId("i-old"), launch_template_version=OLD)
+    assert ends(older, never_joined(), target=4) == {"i-old": False, "i-x": True}
 
 
 @pytest.mark.parametrize("emptied", [False, True])

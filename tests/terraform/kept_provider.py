@@ -21,6 +21,8 @@ _DIES_WITH_US = Path(control_plane.__path__[0]) / "child.py"
 _BINARY = "hashicorp/aws/*/*/terraform-provider-aws*"
 _ATTACH = "TF_REATTACH_PROVIDERS"
 _ATTACHING_PROGRAM = Path(__file__).with_name("attaching_terraform.sh")
+_CERTIFICATES = "AWS_CA_BUNDLE"
+"""With it a provider cannot be configured a second time; the emulated AWS needs none."""
 _KEPT = 2
 """One for what needs no account, one for the account of the tests that run."""
 _running: dict[frozenset[tuple[str, str]], tuple[subprocess.Popen[bytes], str]] = {}
@@ -41,6 +43,7 @@ def attaching(installed: Path, settings: Mapping[str, str]) -> dict[str, str]:
     binaries = [each.resolve() for each in installed.glob(f"*/{_BINARY}")]
     if len(binaries) != 1:
         return {}
+    settings = {name: value for name, value in settings.items() if name != _CERTIFICATES}
     key = frozenset({**settings, "": str(binaries[0])}.items())
     with _one_by_one:
         child, where = _running.pop(key, (None, ""))

@@ -3,7 +3,7 @@
 The fork server (`tests.fork_server`) has imported the program and forks for every call. A call has
 a process of its own: its environment, directory, signals, limits and exit code are those of a
 program that was started from a shell. What only a real start shows (the entry points, the time
-until the first line, signals to the process) is tested with `sys.executable`.
+until the first line, Ctrl-C while it loads) is tested with `sys.executable`.
 """
 
 import os
@@ -12,7 +12,27 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from tests import fork_server
+from tests.fork_server import Forked
+
+
+def start(
+    *arguments: str,
+    env: Mapping[str, str],
+    error: Path,
+    out: Path = Path(os.devnull),
+    cwd: Path | None = None,
+) -> Forked:
+    """The running process of `reconciler ARGUMENTS`.
+
+    Args:
+        arguments: What follows the program's name.
+        env: Its whole environment.
+        error: Where standard error goes.
+        out: Where standard output goes.
+        cwd: Its working directory; the caller's by default.
+    """
+    directory = Path.cwd() if cwd is None else cwd
+    return Forked(_call, arguments, str(directory), dict(env), str(out), str(error))
 
 
 def reconciler(
@@ -32,25 +52,18 @@ def reconciler(
     Raises:
         subprocess.TimeoutExpired: It did not end in time.
     """
-    given = dict(os.environ if env is None else env)  # noqa: TID251 - a child inherits ours
+    given = os.environ if env is None else env  # noqa: TID251 - a child inherits ours
     with tempfile.TemporaryDirectory(prefix="reconciler-command-") as folder:
         out, error = Path(folder) / "out", Path(folder) / "error"
-        directory = Path.cwd() if cwd is None else cwd
-        process = fork_server.ready().Process(
-            target=_call, args=(arguments, str(directory), given, str(out), str(error))
-        )
-        process.start()
+        process = start(*arguments, cwd=cwd, env=given, out=out, error=error)
         try:
-            process.join(timeout_seconds)
-            if process.exitcode is None:
-                process.kill()
-                process.join()
-                raise subprocess.TimeoutExpired(
-                    ["reconciler", *arguments], timeout_seconds, _text(out), _text(error)
-                )
-            status = process.exitcode
-        finally:
-            process.close()
+            status = process.wait(timeout_seconds)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+            raise subprocess.TimeoutExpired(
+                ["reconciler", *arguments], timeout_seconds, _text(out), _text(error)
+            ) from None
         return subprocess.CompletedProcess(
             ["reconciler", *arguments], status, _text(out).decode(), _text(error).decode()
         )
@@ -71,6 +84,7 @@ def _call(
 
     os.environ.clear()  # noqa: TID251 - of the forked process
     os.environ.update(env)  # noqa: TID251 - of the forked process
+    tempfile.tempdir = None  # the server's, until it is asked for again
     os.chdir(directory)
     for file, number in ((out, 1), (error, 2)):
         opened = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)

@@ -18,7 +18,10 @@ from typing import Any
 import pytest
 from xdist.scheduler import LoadScopeScheduling
 
-from tests import fork_server
+from tests import (
+    botocore_models,  # noqa: F401 - for what it does to botocore
+    fork_server,
+)
 from tests.full_proofs import rounds
 from tests.terraform import kept_provider
 

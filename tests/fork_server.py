@@ -7,9 +7,10 @@ import multiprocessing
 import os
 import pkgutil
 import runpy
+import signal
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from importlib.util import find_spec
 from multiprocessing.connection import Connection
@@ -34,6 +35,7 @@ def prepare() -> None:
     commands = pkgutil.iter_modules(package.submodule_search_locations)
     multiprocessing.get_context("forkserver").set_forkserver_preload(
         [
+            "tests.botocore_models",
             *(f"reconciler.cli.{each.name}" for each in commands),
             *(f"reconciler.{name}" for name in _HEAVY),
             "tests.sandbox.aws.served_once",
@@ -52,24 +54,22 @@ def ready() -> ForkServerContext:
     return context
 
 
-class ForkedChild:
-    """Stands in for `reconciler.sandbox.processes.start_child`: as much of a `Popen` as is used.
+class Forked:
+    """A process that the server forks: as much of a `Popen` as is used.
 
     Args:
-        argv: `python -m MODULE ARGUMENTS`, of which `--parent ID` names the process to die with.
+        target: What it runs.
+        args: For `target`.
     """
 
-    def __init__(self, argv: Sequence[str]) -> None:
-        module, *arguments = argv[2:]
-        ours, its = multiprocessing.Pipe(duplex=False)
-        with ours, its:
-            self._process = ready().Process(target=_become, args=(module, arguments, its))
-            self._process.start()
-            self.stdout: BinaryIO = os.fdopen(os.dup(ours.fileno()), "rb")
+    def __init__(self, target: Callable[..., object], *args: object) -> None:
+        self._process = ready().Process(target=target, args=args)
+        self._process.start()
 
     @property
-    def pid(self) -> int | None:
+    def pid(self) -> int:
         """Its process id."""
+        assert self._process.pid is not None
         return self._process.pid
 
     @property
@@ -89,13 +89,33 @@ class ForkedChild:
             raise subprocess.TimeoutExpired("child", timeout or 0.0)
         return code
 
+    def send_signal(self, number: int) -> None:
+        """Send it a signal, if it has not ended."""
+        if self._process.exitcode is None:
+            os.kill(self.pid, number)
+
     def terminate(self) -> None:
         """Send SIGTERM."""
-        self._process.terminate()
+        self.send_signal(signal.SIGTERM)
 
     def kill(self) -> None:
         """Send SIGKILL."""
-        self._process.kill()
+        self.send_signal(signal.SIGKILL)
+
+
+class ForkedChild(Forked):
+    """Stands in for `reconciler.sandbox.processes.start_child`.
+
+    Args:
+        argv: `python -m MODULE ARGUMENTS`, of which `--parent ID` names the process to die with.
+    """
+
+    def __init__(self, argv: Sequence[str]) -> None:
+        module, *arguments = argv[2:]
+        ours, its = multiprocessing.Pipe(duplex=False)
+        with ours, its:
+            super().__init__(_become, module, arguments, its)
+            self.stdout: BinaryIO = os.fdopen(os.dup(ours.fileno()), "rb")
 
 
 def _become(module: str, arguments: list[str], out: Connection) -> None:

@@ -1,15 +1,21 @@
 """Waiting for what another process or thread does, which sends the test no event."""
 
-import subprocess
 import threading
 import time
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Protocol, TypeVar
 
 Found = TypeVar("Found")
 
 LOOK_SECONDS = 0.1
 """Between two looks."""
+
+
+class Process(Protocol):
+    """As much of a `Popen` as a wait looks at."""
+
+    def poll(self) -> int | None:
+        """The exit code; None as long as it runs."""
 
 
 def until(
@@ -19,7 +25,7 @@ def until(
     seconds: float = 180,
     look_seconds: float = LOOK_SECONDS,
     pause: Callable[[float], object] | None = None,
-    process: "subprocess.Popen[Any] | None" = None,
+    process: Process | None = None,
 ) -> Found:
     """What `look` finds, asked again with a pause between until it is something.
 

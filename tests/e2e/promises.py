@@ -10,7 +10,7 @@ from reconciler.model.cluster import Pod
 from reconciler.model.ids import PodKey
 from reconciler.model.snapshot import ClusterState
 
-_LOOK_SECONDS = 0.1
+_LOOK_SECONDS = 0.2
 """Plans come at least half a second apart: none is missed."""
 _LIMITS = frozenset({"max-capacity", "max-cost"})
 """Reasons that are about how many nodes there may be, not about what a node takes."""

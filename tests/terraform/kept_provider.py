@@ -9,41 +9,65 @@ import os
 import re
 import subprocess
 import sys
+import threading
 from collections.abc import Mapping
 from pathlib import Path
 
+from reconciler.adapters.terraform.cli import PROGRAM_VARIABLE
 from reconciler.sandbox import control_plane
 from reconciler.sandbox.processes import stop_child
 
 _DIES_WITH_US = Path(control_plane.__path__[0]) / "child.py"
-_WHERE = "providers/*/hashicorp/aws/*/*/terraform-provider-aws*"
+_BINARY = "hashicorp/aws/*/*/terraform-provider-aws*"
 _ATTACH = "TF_REATTACH_PROVIDERS"
+_ATTACHING_PROGRAM = Path(__file__).with_name("attaching_terraform.sh")
+_CERTIFICATES = "AWS_CA_BUNDLE"
+"""With it a provider cannot be configured a second time; the emulated AWS needs none."""
 _KEPT = 2
 """One for what needs no account, one for the account of the tests that run."""
 _running: dict[frozenset[tuple[str, str]], tuple[subprocess.Popen[bytes], str]] = {}
+_one_by_one = threading.Lock()
 
 
-def attaching(data: Path, settings: Mapping[str, str]) -> dict[str, str]:
+def attaching(installed: Path, settings: Mapping[str, str]) -> dict[str, str]:
     """The environment with which Terraform attaches to a provider that stays.
 
     Args:
-        data: The data directory of an initialised root (`.terraform`).
+        installed: Where providers are: `.terraform/providers` of an initialised root, or a mirror.
         settings: The provider's own environment, which says what account it talks to. A root with
             several `provider` blocks cannot attach: it would need one process for each.
 
     Returns:
-        Nothing where no provider is installed.
+        Nothing where no provider is installed, or which of several versions it is not known.
     """
-    binary = next(data.glob(_WHERE), None)
-    if binary is None:
+    binaries = [each.resolve() for each in installed.glob(f"*/{_BINARY}")]
+    if len(binaries) != 1:
         return {}
-    key = frozenset({**settings, "": str(binary.resolve())}.items())
-    child, where = _running.pop(key, (None, ""))
-    if child is None or child.poll() is not None:
-        stop(_KEPT - 1)
-        child, where = _started(binary.resolve(), settings)
-    _running[key] = child, where
+    settings = {name: value for name, value in settings.items() if name != _CERTIFICATES}
+    key = frozenset({**settings, "": str(binaries[0])}.items())
+    with _one_by_one:
+        child, where = _running.pop(key, (None, ""))
+        if child is None or child.poll() is not None:
+            stop(_KEPT - 1)
+            child, where = _started(binaries[0], settings)
+        _running[key] = child, where
     return {_ATTACH: where}
+
+
+def program_that_attaches(mirror: Path, settings: Mapping[str, str]) -> dict[str, str]:
+    """The environment with which `reconciler ci` starts a Terraform that attaches.
+
+    The program keeps Terraform's own variables from it, so it is given a stand-in for Terraform
+    that sets this one. `init` does not attach: it installs the provider as ever.
+
+    Args:
+        mirror: The directory that providers are installed from.
+        settings: As for `attaching`.
+    """
+    where = attaching(mirror, settings).get(_ATTACH)
+    if where is None:
+        return {}
+    return {PROGRAM_VARIABLE: str(_ATTACHING_PROGRAM), "ATTACHED_PROVIDERS": where}
 
 
 def stop(kept: int = 0) -> None:

@@ -59,7 +59,7 @@ class TerraformProgram:
         if arguments[0] not in _NO_PROVIDER:
             data = folder / extra.get("TF_DATA_DIR", ".terraform")
             account = {key: value for key, value in extra.items() if key.startswith("AWS_")}
-            environment |= kept_provider.attaching(data, account)
+            environment |= kept_provider.attaching(data / "providers", account)
         return subprocess.run(
             [self.binary, *arguments],
             cwd=folder,

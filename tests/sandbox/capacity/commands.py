@@ -2,9 +2,9 @@
 
 import os
 import subprocess
-import sys
 
 from reconciler.sandbox.stack import Sandbox
+from tests import command
 from tests.sandbox.capacity.world import DEADLINE_SECONDS
 
 
@@ -13,13 +13,10 @@ def reconciler(
 ) -> subprocess.CompletedProcess[str]:
     """Run one command to its end inside the sandbox."""
     inherited = os.environ  # noqa: TID251 - a child inherits ours
-    done = subprocess.run(
-        [sys.executable, "-m", "reconciler", *arguments],
+    done = command.reconciler(
+        *arguments,
         env={**inherited, **sandbox.environment()},
-        capture_output=True,
-        text=True,
-        timeout=DEADLINE_SECONDS,
-        check=False,
+        timeout_seconds=DEADLINE_SECONDS,
     )
     assert done.returncode == code, done.stderr
     return done

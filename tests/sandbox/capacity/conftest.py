@@ -10,7 +10,13 @@ from reconciler.sandbox.cluster.settings import ClusterSettings
 from reconciler.sandbox.joiner import JoinerSettings
 from reconciler.sandbox.stack import Sandbox, SandboxSettings
 from tests.sandbox.capacity.fleets import create_fleet
-from tests.sandbox.capacity.world import CONFIG, Start, World, programs
+from tests.sandbox.capacity.world import (
+    CONFIG,
+    InterpretedProgram,
+    Start,
+    World,
+    programs,
+)
 
 
 @pytest.fixture(scope="module")
@@ -48,3 +54,9 @@ def config_file(tmp_path: Path) -> Path:
 def program(sandbox: Sandbox, config_file: Path) -> Iterator[Start]:
     """Starts `reconciler run`; what still runs after the test is killed."""
     yield from programs(sandbox, config_file)
+
+
+@pytest.fixture
+def interpreted(sandbox: Sandbox, config_file: Path) -> Iterator[Start]:
+    """The same, each time with a Python of its own."""
+    yield from programs(sandbox, config_file, InterpretedProgram)

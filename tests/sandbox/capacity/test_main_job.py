@@ -12,10 +12,10 @@ pytestmark = pytest.mark.sandbox
 
 
 def test_pending_pods_become_nodes_and_idle_nodes_go_again(
-    program: Callable[..., Program], world: World
+    interpreted: Callable[..., Program], world: World
 ) -> None:
     """If any link of the chain broke, pods would wait for ever or nodes would cost for ever."""
-    running = program()
+    running = interpreted()
     running.until_ready()
     world.add_pods([f"job-{n}" for n in range(6)], cpu="1500m", seconds=3)
     world.until_pods(lambda phases: set(phases.values()) == {"Succeeded"})

@@ -83,10 +83,10 @@ def test_taken_port_is_one_line_and_exit_code_1(program: Callable[..., Program])
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 0), (signal.SIGINT, 130)])
 def test_signal_ends_it_within_its_grace_period(
-    program: Callable[..., Program], number: signal.Signals, code: int
+    interpreted: Callable[..., Program], number: signal.Signals, code: int
 ) -> None:
     """A slow end lets the kubelet kill it between a lowered target and its termination."""
-    running = program("--sleep", "60s")
+    running = interpreted("--sleep", "60s")
     running.until_ready()
     ended_with, seconds = running.end(number)
     assert ended_with == code

@@ -15,6 +15,8 @@ import boto3
 from kubernetes import client, config, watch
 
 from reconciler.sandbox.stack import Sandbox
+from tests import command
+from tests.fork_server import Forked
 from tests.growing import complete_lines
 from tests.sandbox.capacity.fleets import REGION
 from tests.waiting import until
@@ -38,26 +40,26 @@ sectors:
 
 
 class Program:
-    """`reconciler run` as a process; its log is read as it comes."""
+    """`reconciler run` as a process of its own; its log is read as it comes."""
+
+    process: "Forked | subprocess.Popen[bytes]"
 
     def __init__(
         self, sandbox: Sandbox, config_file: Path, *arguments: str, **variables: str
     ) -> None:
         """Start it; without `--config` when there is no such file."""
+        self._address = ""
         self._log_path = config_file.parent / f"log-{time.monotonic_ns()}.jsonl"
         inherited = os.environ  # noqa: TID251 - a child inherits ours
         environment = {**inherited, **sandbox.environment(), "NO_COLOR": "1", **variables}
-        with self._log_path.open("wb") as log:
-            self.process = subprocess.Popen(
-                [
-                    *(sys.executable, "-m", "reconciler", "run"),
-                    *(("--config", str(config_file)) if config_file.exists() else ()),
-                    *arguments,
-                ],
-                env=environment,
-                stderr=log,
-                stdout=subprocess.DEVNULL,
-            )
+        options = ("--config", str(config_file)) if config_file.exists() else ()
+        self.process = self._started([*options, *arguments], environment)
+
+    def _started(
+        self, arguments: Sequence[str], environment: Mapping[str, str]
+    ) -> "Forked | subprocess.Popen[bytes]":
+        self._log_path.touch()
+        return command.start("run", *arguments, env=environment, error=self._log_path)
 
     def __enter__(self) -> Self:
         return self
@@ -75,7 +77,8 @@ class Program:
     def events(self, name: str | None = None) -> list[dict[str, Any]]:
         """The log's events so far."""
         lines = complete_lines(self._log_path)
-        found = [json.loads(line) for line in lines if line.startswith("{")]
+        named = "" if name is None else json.dumps(name)  # a line that lacks it is not parsed
+        found = [json.loads(line) for line in lines if line.startswith("{") and named in line]
         return [each for each in found if name is None or each["event"] == name]
 
     def until_event(self, name: str, holds: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
@@ -90,7 +93,9 @@ class Program:
 
     def address(self) -> str:
         """Where it listens."""
-        return str(self.until_event("reconciler_started", lambda _: True)["listen"])
+        if not self._address:
+            self._address = self.until_event("reconciler_started", lambda _: True)["listen"]
+        return self._address
 
     def get(self, path: str) -> tuple[int, str]:
         """An HTTP GET of the running program."""
@@ -115,6 +120,21 @@ class Program:
 
     def _until(self, look: Callable[[], Any], complaint: str) -> Any:
         return until(lambda: f"{complaint}\n{self.log_text[-4000:]}", look, process=self.process)
+
+
+class InterpretedProgram(Program):
+    """The same, started as a person starts it: Python and all that is imported begin anew."""
+
+    def _started(
+        self, arguments: Sequence[str], environment: Mapping[str, str]
+    ) -> "subprocess.Popen[bytes]":
+        with self._log_path.open("wb") as log:
+            return subprocess.Popen(
+                [sys.executable, "-m", "reconciler", "run", *arguments],
+                env=environment,
+                stderr=log,
+                stdout=subprocess.DEVNULL,
+            )
 
 
 class World:
@@ -225,12 +245,12 @@ def _tag(tags: Sequence[Any], key: str) -> str:
 Start = Callable[..., Program]
 
 
-def programs(sandbox: Sandbox, config_file: Path) -> Iterator[Start]:
+def programs(sandbox: Sandbox, config_file: Path, kind: type[Program] = Program) -> Iterator[Start]:
     """Yield what starts `reconciler run`; what still runs afterwards is killed."""
     started: list[Program] = []
 
     def start(*arguments: str, **variables: str) -> Program:
-        started.append(Program(sandbox, config_file, *arguments, **variables))
+        started.append(kind(sandbox, config_file, *arguments, **variables))
         return started[-1]
 
     yield start

@@ -2,6 +2,7 @@
 
 import os
 import subprocess
+from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +13,8 @@ import boto3
 from reconciler.sandbox.aws.bootstrap import AccountIds
 from tests import command
 from tests.git_remote import git, make_remote, write_and_push
+from tests.terraform import kept_provider
+from tests.terraform.program import mirror_directory
 from tests.waiting import until
 
 TIMEOUT_SECONDS = 600
@@ -50,6 +53,14 @@ class Account:
         with closing(self.client("s3")) as s3:
             found = s3.list_objects_v2(Bucket=BUCKET).get("Contents", [])
         return [entry["Key"] for entry in found]
+
+
+def with_kept_provider(environment: Mapping[str, str]) -> dict[str, str]:
+    """The environment of a pipeline whose Terraform attaches to a provider that stays."""
+    mirror = mirror_directory()
+    aws = {key: value for key, value in environment.items() if key.startswith("AWS_")}
+    attached = kept_provider.program_that_attaches(mirror, aws) if mirror else {}
+    return {**environment, **attached}
 
 
 def make_bucket(account: Account) -> None:
@@ -109,7 +120,7 @@ class Pipeline:
         return command.reconciler(
             *arguments,
             cwd=self.work,
-            env=self.account.environment,
+            env=with_kept_provider(self.account.environment),
             timeout_seconds=TIMEOUT_SECONDS,
         )
 

@@ -20,6 +20,7 @@ from reconciler.sandbox.stack import Sandbox, SandboxSettings
 from tests import command
 from tests.git_remote import git, make_remote, write_and_push
 from tests.sandbox.capacity.world import Program, World
+from tests.sandbox.gitops.pipeline_on_aws import with_kept_provider
 from tests.waiting import until
 
 REGION = "us-west-2"
@@ -101,7 +102,7 @@ class Ci:
             *("ci", stage, "--dir", "terraform"),
             *options,
             cwd=self.work,
-            env=self.environment,
+            env=with_kept_provider(self.environment),
             timeout_seconds=COMMAND_SECONDS,
         )
         if done.returncode:
@@ -180,7 +181,7 @@ class Team:
         done = command.reconciler(
             *("ci", "plan", "--dir", "terraform", "--out", "../last", "--detailed-exitcode"),
             cwd=self.person,
-            env=self.ci.environment,
+            env=with_kept_provider(self.ci.environment),
             timeout_seconds=COMMAND_SECONDS,
         )
         return done.returncode

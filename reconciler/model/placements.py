@@ -74,11 +74,28 @@ class Placements(Sequence[Placement]):
     def __repr__(self) -> str:
         return repr(self._all())
 
+    def on_existing_nodes(self) -> Iterator[tuple[PodKey, NodeName]]:
+        """Yield the pending pods that are placed on a node that exists, with the node."""
+        yield from pods_on_existing_nodes(self._single)
+        for group in self._groups:
+            if any(place.node is not None for place in group.destinations):
+                yield from pods_on_existing_nodes(_placed(group))
+
     def _all(self) -> tuple[Placement, ...]:
         if self._known is None:
             made = chain(self._single, chain.from_iterable(map(_placed, self._groups)))
             self._known = tuple(sorted(made, key=lambda p: (p.pod.namespace, p.pod.name)))
         return self._known
+
+
+def pods_on_existing_nodes(placements: Iterable[Placement]) -> Iterator[tuple[PodKey, NodeName]]:
+    """Yield each pending pod that is placed on a node that exists, with the node."""
+    if isinstance(placements, Placements):
+        yield from placements.on_existing_nodes()
+        return
+    for each in placements:
+        if each.node is not None and each.moved_from is None:
+            yield each.pod, each.node
 
 
 def _placed(group: Dispatch) -> Iterator[Placement]:

@@ -20,6 +20,7 @@ from reconciler.ports.clock import Clock
 from reconciler.telemetry.scrubbing import Scrubber
 from reconciler.web.failing import FAILING_SECONDS, FailingActions, PastAction
 from reconciler.web.history import History
+from reconciler.web.unbound_pods import UnboundPod, UnboundPods
 
 E = TypeVar("E", bound=ReconcilerError)
 
@@ -109,6 +110,8 @@ class View:
     """Monotonic time of its last turn that did not fail; None: there was none."""
     second_loop_failing_seconds: float | None = None
     """Monotonic time of the first failed turn after that; None: the last one did not fail."""
+    unbound: tuple[UnboundPod, ...] = ()
+    """Pods that have had room on nodes that exist for minutes, the longest waiting first."""
     progress: tuple[ClusterProgress, ...] = ()
     """How far each config of the second loop has come."""
 
@@ -147,6 +150,7 @@ class StatusBoard:
         """Monotonic time at which it lost the lead; None before that, and while it leads again."""
         self.history = History(clock.now)
         self._failing = FailingActions()
+        self._unbound = UnboundPods()
         self._started_seconds = clock.monotonic_seconds()
         self._view = View(
             version=version, started_at=clock.now(), turned_seconds=clock.monotonic_seconds()
@@ -160,6 +164,7 @@ class StatusBoard:
                 self._view,
                 actions=tuple(reversed(self._actions)),
                 failing=self._failing.at(self._clock.now()),
+                unbound=self._unbound.at(self._clock.now()),
             )
 
     def is_alive(self) -> bool:
@@ -311,6 +316,7 @@ class StatusBoard:
         requested = {(fleet.fleet, fleet.region): fleet.current for fleet in plan.fleets}
         with self._lock:
             turned = self._clock.monotonic_seconds()
+            self._unbound.note(plan)
             self._view = replace(
                 self._view,
                 plan=plan,

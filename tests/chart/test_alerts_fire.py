@@ -46,6 +46,10 @@ FIRING: dict[str, tuple[dict[str, str], int]] = {
     ),
     "FleetReconcilerPodsUnplaceable": ({"fleet_reconciler_pods_unplaceable": "0 3x200"}, 15),
     "FleetReconcilerNoProgress": ({"fleet_reconciler_demand_quarantined": "0 1x200"}, 0),
+    "FleetReconcilerPodsNotBound": (
+        {'fleet_reconciler_trouble{kind="not-bound"}': "0 1x200"},
+        5,
+    ),
     "FleetReconcilerBelowMinimum": (
         {'fleet_reconciler_trouble{kind="below-minimum"}': "0 1x200"},
         15,

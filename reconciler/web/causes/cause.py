@@ -33,6 +33,7 @@ CauseKind = Literal[
     "update-halted",
     "nodes-held",
     "no-progress",
+    "not-bound",
     "below-minimum",
 ]
 

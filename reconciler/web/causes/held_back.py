@@ -8,7 +8,7 @@ from typing import Final
 
 from reconciler.loops.reason_words import usual_remedy
 from reconciler.model.plan import Held, HeldCode, Plan
-from reconciler.model.text import counted_noun
+from reconciler.model.text import counted_noun, duration
 from reconciler.model.unplaceable import Unplaceable
 from reconciler.planner.explain.held import held_in_words
 from reconciler.planner.fleets.health import MISSING, SILENT
@@ -99,6 +99,22 @@ def no_progress(seen: BoardMoment) -> Iterator[Cause]:
     )
 
 
+def not_bound(seen: BoardMoment) -> Iterator[Cause]:
+    """Yield pods that kube-scheduler does not bind although a node that exists has room."""
+    unbound = seen.view.unbound
+    if unbound and seen.view.plan is not None:
+        first = unbound[0]
+        more = f" (and {len(unbound) - 1} more)" if len(unbound) > 1 else ""
+        lasted = duration(seen.view.plan.at - first.since)
+        yield Cause(
+            kind="not-bound",
+            level="limited",
+            headline=f"kube-scheduler does not bind {counted_noun(len(unbound), 'pod')}",
+            detail=f"{first.pod}: {first.node} has had room for it for {lasted}{more}",
+            remedy="`kubectl describe pod` has kube-scheduler's reason; no node is bought for it",
+        )
+
+
 def below_minimum(seen: BoardMoment) -> Iterator[Cause]:
     """Yield fleets with fewer nodes than their minimum that EC2 gives nothing.
 
@@ -139,5 +155,11 @@ def _first_of(pods: list[Unplaceable], code: str, between: str) -> str:
     return f"{text}; also in {counted_noun(more, 'more namespace')}" if more else text
 
 
-HELD_BACK: Final[tuple[Rule, ...]] = (halted_updates, no_progress, below_minimum, held_nodes)
+HELD_BACK: Final[tuple[Rule, ...]] = (
+    halted_updates,
+    no_progress,
+    not_bound,
+    below_minimum,
+    held_nodes,
+)
 """Those that come after the other causes of their level."""

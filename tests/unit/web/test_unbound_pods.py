@@ -1,0 +1,86 @@
+"""Pods that have room on a node that exists and are not bound: the first line says so."""
+
+import json
+from typing import Any
+
+from reconciler.model.ids import NodeName, PodKey
+from reconciler.model.placements import Destination, Dispatch, Placements
+from reconciler.model.plan import Placement
+from tests.builders import make_pod
+from tests.unit.web.scene import Scene
+
+TROUBLE = 'fleet_reconciler_trouble{kind="not-bound"}'
+STAYS = PodKey(namespace="ns", name="stays", uid="1")
+
+
+def on(node: str, pod: PodKey = STAYS, **changed: Any) -> Placement:
+    """A pod's place on a node that exists."""
+    return Placement(pod=pod, node=NodeName(node), **changed)
+
+
+def verdict(scene: Scene) -> dict[str, Any]:
+    """The first line, as JSON."""
+    found: dict[str, Any] = json.loads(scene.ask("/api/status")[2])["verdict"]
+    return found
+
+
+def planned(scene: Scene, *placements: Placement, minutes: int) -> None:
+    """As many cycles with these placements, a minute apart."""
+    for _ in range(minutes):
+        scene.cycle(placements=placements)
+        scene.clock.advance(60)
+    scene.cycle(placements=placements)
+
+
+def test_pod_with_room_for_ten_minutes_is_a_cause() -> None:
+    """A pod waited for six hours on a node with a rule that only kube-scheduler knows."""
+    with Scene() as scene:
+        planned(scene, on("n-1"), minutes=9)
+        assert verdict(scene)["level"] == "ok"
+        scene.clock.advance(60)
+        scene.cycle(placements=(on("n-2"), on("n-2", PodKey(namespace="ns", name="b", uid="2"))))
+        (cause,) = verdict(scene)["causes"]
+        assert (cause["kind"], cause["level"]) == ("not-bound", "limited")
+        assert cause["headline"] == "kube-scheduler does not bind 1 pod"
+        assert cause["detail"] == "ns/stays: n-2 has had room for it for 10m"
+        assert "kubectl describe pod" in cause["remedy"]
+        assert scene.metric(TROUBLE) == 1
+        scene.cycle()
+        assert verdict(scene)["level"] == "ok"
+        assert scene.metric(TROUBLE) == 0
+
+
+def test_pod_that_waits_for_new_nodes_or_is_moved_counts_for_nothing() -> None:
+    """Their nodes are not there yet, or the pod runs."""
+    bought = Placement(pod=STAYS, fleet="primary-small", new_node=0)
+    moved = on("n-1", PodKey(namespace="ns", name="moved", uid="3"), moved_from=NodeName("n-2"))
+    with Scene() as scene:
+        planned(scene, bought, moved, minutes=12)
+        assert verdict(scene)["level"] == "ok"
+
+
+def test_time_without_room_begins_again() -> None:
+    """Another pod took the room, and ended: kube-scheduler has as long as before."""
+    with Scene() as scene:
+        planned(scene, on("n-1"), minutes=8)
+        scene.clock.advance(60)
+        scene.cycle()
+        scene.clock.advance(60)
+        planned(scene, on("n-1"), minutes=8)
+        assert verdict(scene)["level"] == "ok"
+
+
+def test_placements_in_groups_name_pods_on_existing_nodes() -> None:
+    """Plans for many pods are made in groups; only these are looked at pod by pod."""
+    pods = [make_pod(name) for name in ("a", "b", "c")]
+    existing = Destination(node=NodeName("n-1"))
+    new = Destination(fleet="primary-small", new_node=0)
+    groups = (
+        Dispatch(pods=pods[:2], destinations=[existing, new], amounts=[1, 1]),
+        Dispatch(pods=pods[2:], destinations=[new], amounts=[1]),
+    )
+    placements = Placements(groups, [on("n-2")])
+    assert list(placements.on_existing_nodes()) == [
+        (STAYS, "n-2"),
+        (pods[0].key, "n-1"),
+    ]

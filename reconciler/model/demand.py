@@ -173,10 +173,14 @@ class Demand:
     """Without `PodEnd`: what these lines say is in the pods."""
     end: datetime
     """The last moment that the file covers."""
+    recorded_from: datetime | None = None
+    """When its recording began, which may be long before the first line; None: it does not say."""
     name: str = field(default="demand", compare=False)
     """The name of the file in error messages."""
 
     @property
     def begin(self) -> datetime:
         """Return the first moment that the file covers."""
+        if self.recorded_from is not None:
+            return self.recorded_from
         return self.lines[0].at if self.lines else self.end

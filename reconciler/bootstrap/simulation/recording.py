@@ -34,7 +34,7 @@ from reconciler.records.demand import (
     read_recorded,
     recorded_until,
     seen_in,
-    with_end,
+    with_bounds,
 )
 from reconciler.records.demand.prometheus import PodHistory, queries
 
@@ -251,7 +251,8 @@ def record_prometheus(
         hint = "kube_pod_created must be kept there: check --match, --end and the scrape of"
         raise UsageError("--prometheus", what, f"{hint} kube-state-metrics")
     tally = Tally(anonymiser)
-    lines = with_end(history.lines(request.begin, request.end), request.end)
+    found = history.lines(request.begin, request.end)
+    lines = with_bounds(found, request.begin, request.end)
     write_demand_file(out, tally.encoded(lines))
     return tally.recorded()
 
@@ -283,7 +284,9 @@ def record_files(
     """
     tally = Tally(anonymiser)
     demand = recorded_demand(recording, days)
-    write_demand_file(out, tally.encoded(with_end(demand.lines, demand.end)))
+    write_demand_file(
+        out, tally.encoded(with_bounds(demand.lines, demand.recorded_from, demand.end))
+    )
     return tally.recorded()
 
 

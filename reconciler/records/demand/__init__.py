@@ -3,17 +3,14 @@
 from reconciler.records.demand.anonymous import Anonymiser
 from reconciler.records.demand.changes import ObservedDemand, changes, seen_in
 from reconciler.records.demand.encoding import encode_line
-from reconciler.records.demand.lines import LineDecoder
-from reconciler.records.demand.reading import (
-    DEFAULT_LIMITS,
-    Limits,
+from reconciler.records.demand.folding import (
     folded,
-    read_demand,
-    read_recorded,
     recorded_from,
     recorded_until,
-    with_end,
+    with_bounds,
 )
+from reconciler.records.demand.lines import LineDecoder
+from reconciler.records.demand.reading import DEFAULT_LIMITS, Limits, read_demand, read_recorded
 from reconciler.records.demand.traces import TraceOptions, read_trace
 
 __all__ = [
@@ -32,5 +29,5 @@ __all__ = [
     "recorded_from",
     "recorded_until",
     "seen_in",
-    "with_end",
+    "with_bounds",
 ]

@@ -43,7 +43,7 @@ from reconciler.model.selectors import (
 )
 from reconciler.model.text import parse_go_duration
 from reconciler.model.top_controller import HASH_LABEL, cron_job_of, deployment_of
-from reconciler.records.demand.reading import OF_NO_POD
+from reconciler.records.demand.folding import OF_NO_POD
 
 KEY_BYTES: Final = 32
 _DIGEST_BYTES: Final = 10

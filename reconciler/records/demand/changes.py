@@ -24,8 +24,8 @@ from reconciler.model.demand import (
 from reconciler.model.ids import InstanceId
 from reconciler.model.snapshot import CloudState, ClusterState
 from reconciler.planner.placement.kinds import INSTANCE_TYPE
+from reconciler.records.demand.folding import recorded_from
 from reconciler.records.demand.line_limits import COUNT_MAX, bounded_owner, bounded_seconds
-from reconciler.records.demand.reading import recorded_from
 
 _LONG_AGO = datetime.min.replace(tzinfo=UTC)
 

@@ -1,18 +1,18 @@
-"""Reads whole files of demand: decompressed on the fly, within limits, in order of time."""
+"""Reads whole files of demand: decompressed on the fly, within limits."""
 
 import gzip
 import io
 import zlib
 from codecs import BOM_UTF8
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from typing import Any, BinaryIO, cast
 
 import zstandard
 
-from reconciler.model.demand import Demand, DemandLine, PodDemand, PodEnd
+from reconciler.model.demand import Demand, DemandLine
 from reconciler.model.errors import InputError
+from reconciler.records.demand.folding import folded
 from reconciler.records.demand.lines import LineDecoder
 from reconciler.records.demand.zstd_frames import ZstdFrames
 from reconciler.records.reasons import reason_of
@@ -28,12 +28,6 @@ _IN_VAIN_TIMES = 4
 """How often the limit of a file's content may be unpacked in search of its complete members."""
 _WINDOW_BYTES_MAX = 1 << 27
 """Memory for one file: the largest window of `zstd --long`."""
-_NEVER = datetime.min.replace(tzinfo=UTC)
-_EVER = datetime.max.replace(tzinfo=UTC)
-_BEGIN_OF_RECORDING = "begin-of-recording"
-_END_OF_RECORDING = "end-of-recording"
-OF_NO_POD = frozenset({_BEGIN_OF_RECORDING, _END_OF_RECORDING})
-"""The ids of lines that end no pod; a pod's id is a UID, or a namespace and a name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,78 +142,6 @@ def _member_size(file: memoryview, bytes_max: int) -> tuple[int, int]:
     return 0, end + unpacked
 
 
-def folded(lines: Iterable[DemandLine], begin: datetime = _NEVER) -> Demand:
-    """Return lines in any order as one demand, in which each pod has its end.
-
-    Of several lines with the id of one pod the last one counts. Pods from before the beginning
-    count as created then, and run for the rest of their time; those that ended before are left out.
-
-    Args:
-        lines: The lines.
-        begin: When they begin; later where the recording did (`recorded_from`).
-    """
-    kept: dict[str | int, DemandLine] = {}
-    ends: dict[str, PodEnd] = {}
-    last, begun, told = _NEVER, _EVER, _EVER
-    for number, line in enumerate(lines):
-        match line:
-            case PodDemand():
-                kept[line.id] = line
-            case PodEnd():
-                ends[line.id] = line
-                last = max(last, line.at)
-            case _:
-                kept[number] = line
-        if isinstance(line, PodEnd) and line.id == _BEGIN_OF_RECORDING:
-            begun = min(begun, line.at)
-        elif not isinstance(line, PodDemand | PodEnd) or line.id == _END_OF_RECORDING:
-            told = min(told, line.at)
-    if begun <= told and begun < _EVER:  # else something was recorded before the line said so
-        begin = max(begin, begun)
-    whole = (_with_end(line, ends, begin) for line in kept.values())
-    every = sorted((line for line in whole if line is not None), key=lambda line: line.at)
-    return Demand(lines=tuple(every), end=max(last, max(map(_end, every), default=_NEVER)))
-
-
-def _with_end(line: DemandLine, ends: Mapping[str, PodEnd], begin: datetime) -> DemandLine | None:
-    """Return a line with its end, cut off at `begin`; None for a pod that ended before."""
-    if not isinstance(line, PodDemand):
-        return line
-    end = ends.get(line.id)
-    pod = line if end is None else _ended(line, end)
-    if pod.at >= begin:
-        return pod
-    ended_at = _end(pod) if end is None else end.at
-    endless = end is None and pod.until is None and pod.ran_seconds is None
-    if ended_at <= begin and not endless:
-        return None
-    ran = pod.ran_seconds
-    if ran is not None:
-        # A pod that waited until after the beginning ran for less than it has been there.
-        ran = min(ran, (ended_at - begin).total_seconds())
-    return replace(pod, at=begin, ran_seconds=ran)
-
-
-def recorded_from(at: datetime) -> PodEnd:
-    """Return a line that says that nothing was recorded before, whenever the pods were created."""
-    return PodEnd(at=at, id=_BEGIN_OF_RECORDING)
-
-
-def recorded_until(at: datetime) -> PodEnd:
-    """Return a line that says until when was recorded, as the last change may be long before."""
-    return PodEnd(at=at, id=_END_OF_RECORDING)
-
-
-def with_end(lines: Iterable[DemandLine], end: datetime) -> Iterator[DemandLine]:
-    """Yield the lines, and that the recording ended then where none of them lasts until then."""
-    last = _NEVER
-    for line in lines:
-        last = max(last, _end(line))
-        yield line
-    if last < end:
-        yield recorded_until(end)
-
-
 def lines_of(stream: BinaryIO, name: str, limits: Limits) -> Iterator[tuple[int, bytes]]:
     """Yield the non-empty lines, numbered from 1, without their line ends."""
     number = 0
@@ -291,16 +213,3 @@ def _said(error: ValueError | RecursionError) -> str:
         return reason_of(error)
     what, mark, path = str(error).rpartition(" - at `$.")
     return f"{path.rstrip('`')}: {what}" if mark else str(error)
-
-
-def _ended(pod: PodDemand, end: PodEnd) -> PodDemand:
-    if end.ran_seconds is not None:
-        return replace(pod, ran_seconds=end.ran_seconds, kept_seconds=end.kept_seconds, until=None)
-    return replace(pod, until=max(end.at, pod.at), ran_seconds=None, kept_seconds=None)
-
-
-def _end(line: DemandLine) -> datetime:
-    """Return the last moment that a line covers."""
-    if isinstance(line, PodDemand) and line.ran_seconds is not None:
-        return line.at + timedelta(seconds=line.ran_seconds)
-    return getattr(line, "until", None) or line.at

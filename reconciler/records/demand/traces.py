@@ -15,9 +15,10 @@ from reconciler.model.cluster import Owner, PodSpec, Resources
 from reconciler.model.demand import Demand, PodDemand
 from reconciler.model.errors import InputError
 from reconciler.model.frozen import NO_LABELS, Labels
+from reconciler.records.demand.folding import folded
 from reconciler.records.demand.line_limits import TEN_YEARS_SECONDS
 from reconciler.records.demand.lines import checked_time
-from reconciler.records.demand.reading import DEFAULT_LIMITS, folded, lines_of
+from reconciler.records.demand.reading import DEFAULT_LIMITS, lines_of
 
 COLUMNS: Mapping[str, Sequence[str]] = {
     "submit": ("submit_time", "submit_s", "creation_s", "creation_time", "arrival_time"),

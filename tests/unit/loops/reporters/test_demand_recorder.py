@@ -6,8 +6,15 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from reconciler.loops.reporters.demand_recorder import DemandRecorder
-from reconciler.model.cluster import Pod
-from reconciler.model.demand import Demand, FleetFact, NodeFact, PodDemand
+from reconciler.model.cluster import Pod, PodDisruptionBudget
+from reconciler.model.demand import (
+    BudgetDemand,
+    ControllerDemand,
+    Demand,
+    FleetFact,
+    NodeFact,
+    PodDemand,
+)
 from reconciler.model.ids import NodeName, Region
 from reconciler.planner.placement.kinds import INSTANCE_TYPE
 from reconciler.planner.planner import plan
@@ -20,6 +27,7 @@ from tests.builders import (
     amounts,
     labelled,
     make_cloud,
+    make_daemon_set,
     make_fleet,
     make_fleet_settings,
     make_instance,
@@ -334,6 +342,44 @@ def test_pod_that_a_gate_held_is_recorded_since_it_asks_for_room() -> None:
         "uid-ns-held": (NOW + timedelta(seconds=60), None),
         "uid-ns-late": (NOW + timedelta(seconds=90), None),
     }
+
+
+def test_gate_counts_though_another_leader_records_since() -> None:
+    """A leader that began after the gate was lifted recorded the Job from its creation on."""
+    log = Log()
+    recorder = DemandRecorder(log, KEEP_SECONDS, log.counts.append)
+    record(recorder, made("held", owner="Job", gated=True))
+    record(recorder, made("held", owner="Job"), after=3_600)
+    record(DemandRecorder(log, KEEP_SECONDS, log.counts.append), made("held", owner="Job"),
+           after=7_200)  # fmt: skip
+    (pod,) = log.pods().values()
+    assert pod.at == NOW + timedelta(hours=1)
+
+
+def test_what_went_between_two_leaders_or_at_midnight_has_ended() -> None:
+    """Its replay ran on to the end of the last recorded day, and held nodes for it."""
+    log = Log()
+    recorder = DemandRecorder(log, KEEP_SECONDS, log.counts.append)
+    budget = PodDisruptionBudget(namespace="ns", name="b", selector=None, disruptions_allowed=0)
+    before = make_snapshot(
+        made("job", owner="Job"), at=NOW, budgets=(budget,), daemon_sets=(make_daemon_set(),)
+    )
+    recorder.plan_made(before, plan(before, SETTINGS))
+    record(DemandRecorder(log, KEEP_SECONDS, log.counts.append), after=300)
+    assert log.pods()["uid-ns-job"].until == NOW + timedelta(seconds=300)
+    assert gone(log.demand()) == {NOW + timedelta(seconds=300)}
+    log.lines = b""
+    recorder = DemandRecorder(log, KEEP_SECONDS, log.counts.append)
+    recorder.plan_made(before, plan(before, SETTINGS))
+    record(recorder, after=86_400)
+    assert gone(log.demand()) == {NOW + timedelta(days=1)}
+
+
+def gone(demand: Demand) -> set[datetime]:
+    """When the budget and the DaemonSet were deleted; both were."""
+    told = [each for each in demand.lines if isinstance(each, BudgetDemand | ControllerDemand)]
+    assert {type(each) for each in told if each.deleted} == {BudgetDemand, ControllerDemand}
+    return {each.at for each in told if each.deleted}
 
 
 def test_pod_that_its_scheduler_tries_again_has_not_ended() -> None:

@@ -10,6 +10,7 @@ from reconciler.model.demand import DemandLine, NodeFact
 from reconciler.model.fleet import InstanceOption
 from reconciler.model.frozen import FrozenMap, Labels
 from reconciler.model.ids import NodeName, Region
+from reconciler.planner.fleets.new_nodes.learned_resources import FROM_THE_START
 from reconciler.planner.fleets.new_nodes.new_node import usual_usd_per_hour
 from reconciler.planner.placement.kinds import (
     ARCH,
@@ -59,7 +60,8 @@ def offers_of(
     Args:
         settings: The fleets.
         lines: Demand. Where nodes of a type were recorded with it, the type offers what they did:
-            those of the same fleet, else of any other; the latest.
+            those of the same fleet, else of any other; the latest, and devices that only earlier
+            ones had.
         fleet_of: What the demand calls fleets that have another name in the settings.
     """
     known = _recorded(lines)
@@ -75,12 +77,18 @@ def offers_of(
 
 
 def _recorded(lines: Iterable[DemandLine]) -> Mapping[tuple[str, str], Resources]:
-    """Return what nodes offered, by fleet and type; under an empty fleet name by type only."""
+    """Return what nodes offered, by fleet and type; under an empty fleet name by type only.
+
+    A node that has just joined lacks its devices until their plugin has registered them.
+    """
     found: dict[tuple[str, str], Resources] = {}
     for line in lines:
         if isinstance(line, NodeFact):
+            offered, before = line.allocatable, found.get((line.fleet, line.instance_type), {})
+            missing = (name for name in before if not offered.get(name))
+            devices = {name: before[name] for name in missing if name not in FROM_THE_START}
             for fleet in (line.fleet, ""):
-                found[fleet, line.instance_type] = line.allocatable
+                found[fleet, line.instance_type] = FrozenMap({**offered, **devices})
     return found
 
 

@@ -110,6 +110,21 @@ def test_nodes_of_the_fleet_itself_count_before_others_of_the_type() -> None:
     assert [each.allocatable for each in played([*PODS, fact, later]).offers] == [own]
 
 
+@pytest.mark.parametrize("gpus", [{}, {"nvidia.com/gpu": 0}])
+def test_node_whose_plugin_has_not_registered_yet_takes_no_devices_away(
+    gpus: dict[str, int],
+) -> None:
+    """A recording that ended half a minute after a GPU node joined had no GPU in its replay."""
+    offered = amounts(cpu="12", memory="60Gi", pods=58, **{"nvidia.com/gpu": 1})
+    fact = NodeFact(at=AT, fleet="primary-small", instance_type="small.type", allocatable=offered)
+    young = amounts(cpu="11", memory="60Gi", pods=58, **gpus)
+    later = replace(fact, at=AT + timedelta(hours=1), allocatable=young)
+    for fleet in ("primary-small", ""):
+        told = [replace(each, fleet=fleet) for each in (fact, later)]
+        (offer,) = played([*PODS, *told]).offers
+        assert offer.allocatable == {**young, "nvidia.com/gpu": 1}
+
+
 def test_finished_pods_stay_as_long_as_they_did() -> None:
     """While they are there they tell since when their node has been idle (10 minutes here)."""
     (kept, gone) = (

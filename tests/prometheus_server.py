@@ -32,6 +32,8 @@ class Prometheus(ThreadingHTTPServer):
 
     def __init__(self, pods: list[ToldPod]) -> None:
         self.pods = pods
+        self.keeps_from = 0.0
+        """Since when it has kept samples; in seconds since 1970."""
         self.status = 200
         self.asked: list[str] = []
         super().__init__(("127.0.0.1", 0), _Handler)
@@ -49,7 +51,7 @@ class Prometheus(ThreadingHTTPServer):
         assert seconds, query
         begin = at - int(seconds[1])
         found: list[tuple[dict[str, str], float]] = []
-        for pod in self.pods:
+        for pod in self.pods if at > self.keeps_from else ():
             if pod.created <= at and pod.gone > begin:
                 seen = min(at, pod.gone) if "timestamp(" in query else None
                 found += self._of(pod, metric[0], seen)
@@ -64,6 +66,7 @@ class Prometheus(ThreadingHTTPServer):
             "kube_pod_created": [({}, seen if seen is not None else pod.created)],
             "kube_pod_start_time": [({}, pod.created + 10)],
             "kube_pod_completion_time": [({}, pod.completed)] if pod.completed else [],
+            "kube_pod_status_phase": [({}, float(pod.completed is not None))],
             "kube_pod_owner": [({"owner_kind": kind, "owner_name": name}, 1)],
             "kube_pod_container_resource_requests": [
                 ({"container": "main", "resource": "cpu"}, pod.cpu),

@@ -14,7 +14,7 @@ from reconciler.model.errors import UsageError
 from reconciler.records.reasons import printable
 
 if TYPE_CHECKING:
-    from reconciler.bootstrap.simulation.recording import OnProgress, RecordingSummary
+    from reconciler.bootstrap.simulation.recording import RecordingSummary
     from reconciler.cli.views.simulate import Progress
     from reconciler.records.demand import Anonymiser
 
@@ -103,7 +103,7 @@ def command(
     with Progress(sys.stderr) as progress:
         if prometheus is not None:
             found = _from_prometheus(
-                prometheus, (days or 7.0, end), (match, ca_file), out, names, progress.show
+                prometheus, (days or 7.0, end), (match, ca_file), out, names, progress
             )
         else:
             found = _from_cluster_or_files(
@@ -153,7 +153,7 @@ def _from_prometheus(
     narrowed: tuple[str, Path | None],
     out: Path,
     names: "Anonymiser | None",
-    on_progress: "OnProgress",
+    progress: "Progress",
 ) -> "RecordingSummary":
     from reconciler.bootstrap.simulation import recording  # noqa: PLC0415 - slow to load
     from reconciler.model.text import parse_rfc3339  # noqa: PLC0415 - with the rest
@@ -170,7 +170,7 @@ def _from_prometheus(
     request = recording.PrometheusRequest(
         url=url, days=days, end=moment, match=match, ca_file=ca_file
     )
-    return recording.record_prometheus(request, out, names, on_progress)
+    return recording.record_prometheus(request, out, names, progress.show, progress.tell)
 
 
 def _from_cluster_or_files(

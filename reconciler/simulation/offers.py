@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from reconciler.adapters.memory import FleetShape
-from reconciler.model.cluster import Node, Resources
+from reconciler.model.cluster import NO_RESOURCES, Node, Resources
 from reconciler.model.demand import DemandLine, NodeFact
 from reconciler.model.fleet import InstanceOption
 from reconciler.model.frozen import FrozenMap, Labels
@@ -84,7 +84,8 @@ def _recorded(lines: Iterable[DemandLine]) -> Mapping[tuple[str, str], Resources
     found: dict[tuple[str, str], Resources] = {}
     for line in lines:
         if isinstance(line, NodeFact):
-            offered, before = line.allocatable, found.get((line.fleet, line.instance_type), {})
+            offered = line.allocatable
+            before = found.get((line.fleet, line.instance_type), NO_RESOURCES)
             missing = (name for name in before if not offered.get(name))
             devices = {name: before[name] for name in missing if name not in FROM_THE_START}
             for fleet in (line.fleet, ""):

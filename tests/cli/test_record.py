@@ -97,6 +97,22 @@ def test_steady_services_of_prometheus_last_until_the_end(
     assert (found.begin, found.end) == (END - timedelta(days=2), END)
 
 
+def test_days_that_prometheus_has_forgotten_are_told_and_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """They had the services that run today, and none of the Jobs: a month without batch work."""
+    monkeypatch.setenv("RECONCILER_PROMETHEUS_TOKEN", TOKEN)
+    pods = [ToldPod(uid="a", created=before(100), gone=before(-1))]
+    with prometheus_server(pods) as server:
+        server.keeps_from = before(20)
+        assert record(server, tmp_path / "d.jsonl") == 0
+    found = demand(tmp_path / "d.jsonl")
+    assert (found.begin, found.end) == (END - timedelta(hours=20), END)
+    assert found.lines[0].at == found.begin
+    said = capsys.readouterr().err
+    assert f"{server.url}: knows of no pod before 2026-03-07 16:00 UTC" in said
+
+
 def test_days_that_are_put_together_last_until_the_end_of_the_last(tmp_path: Path) -> None:
     """The days after the last change were cut off, and so was what they cost."""
     pod = PodDemand(at=END, id="long", spec=make_spec("1"))

@@ -52,7 +52,8 @@ _DAY: Final = timedelta(days=1)
 OnProgress = Callable[[str, float], None]
 """Called with the progress: what is done, and its share of the whole."""
 OnTrouble = Callable[[str], None]
-"""Called with a failure that interrupts the recording, and when that has ended."""
+"""Called with what is missing in the recording: while the API server is away, or of days that a
+Prometheus server has forgotten; and when the API server answers again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -235,9 +236,15 @@ def _observe(cluster: Cluster, on_trouble: OnTrouble, *, was_away: bool) -> Clus
 
 
 def record_prometheus(
-    request: PrometheusRequest, out: Path, anonymiser: Anonymiser | None, on_progress: OnProgress
+    request: PrometheusRequest,
+    out: Path,
+    anonymiser: Anonymiser | None,
+    on_progress: OnProgress,
+    on_trouble: OnTrouble,
 ) -> RecordingSummary:
     """Record what kube-state-metrics reported to a Prometheus server, an hour per query.
+
+    The recording begins where the server's samples do, if that is later than asked for.
 
     Raises:
         PortError: The server does not answer, or refuses a query.
@@ -250,9 +257,12 @@ def record_prometheus(
         what = f"knows no pod of the {request.days:g} days before {request.end:%Y-%m-%d %H:%M}"
         hint = "kube_pod_created must be kept there: check --match, --end and the scrape of"
         raise UsageError("--prometheus", what, f"{hint} kube-state-metrics")
+    begin = max(request.begin, history.forgotten_until or request.begin)
+    if begin > request.begin:
+        what = f"knows of no pod before {begin.astimezone(UTC):%Y-%m-%d %H:%M} UTC: the demand begins then"
+        on_trouble(f"{request.url}: {what}")
     tally = Tally(anonymiser)
-    found = history.lines(request.begin, request.end)
-    lines = with_bounds(found, request.begin, request.end)
+    lines = with_bounds(history.lines(begin, request.end), begin, request.end)
     write_demand_file(out, tally.encoded(lines))
     return tally.recorded()
 
@@ -267,7 +277,8 @@ def pods_of(
         step = min(request.step, request.end - at)
         at += step
         asked = queries(request.match, step)
-        history.add({name: server.query(query, at) for name, query in asked.items()})
+        answers = {name: server.query(query, at) for name, query in asked.items()}
+        history.add(answers, at - step)
         on_progress(f"{len(history):,} pods", (at - begin) / (request.end - begin))
     return history
 

@@ -114,9 +114,8 @@ class _Listings:
                 gone = _next(begins, begin)
                 if gone is None or gone in lines:
                     continue
-                match line:
-                    case ControllerDemand() | BudgetDemand() if not line.deleted:
-                        yield replace(line, at=gone, deleted=True)
+                if isinstance(line, ControllerDemand | BudgetDemand) and not line.deleted:
+                    yield replace(line, at=gone, deleted=True)
 
 
 def _next(begins: list[datetime], begin: datetime) -> datetime | None:

@@ -1,11 +1,13 @@
 """Demand from a Prometheus server: pods in metrics of kube-state-metrics.
 
 These say when pods came, what they requested and when they ended. Source of the metrics' names
-and labels: the documentation of kube-state-metrics 2.x, read 2026-11.
+and labels: the documentation of kube-state-metrics 2.x; of what a completion time means: its
+`internal/store/pod.go`; both read 2026-11.
 """
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
@@ -26,6 +28,8 @@ GONE_AFTER: Final = timedelta(minutes=5)
 stale after the same time."""
 _WITH_NODES: Final = frozenset({"DaemonSet", "Node"})
 """Pods of DaemonSets and static pods come with their nodes."""
+_SERVICES: Final = frozenset({"ReplicaSet", "ReplicationController", "StatefulSet"})
+"""Pods of these do not end by themselves."""
 _NODE_LABELS: Final = {
     "kubernetes_io_arch": "kubernetes.io/arch",
     "kubernetes_io_os": "kubernetes.io/os",
@@ -42,8 +46,14 @@ _RESOURCES: Final = {"cpu": ("cpu", 1000), "memory": ("memory", 1),
                      "ephemeral_storage": ("ephemeral-storage", 1),
                      "nvidia_com_gpu": ("nvidia.com/gpu", 1),
                      "amd_com_gpu": ("amd.com/gpu", 1),
-                     "aws_amazon_com_neuron": ("aws.amazon.com/neuron", 1)}  # fmt: skip
+                     "nvidia_com_gpu_shared": ("nvidia.com/gpu.shared", 1),
+                     "aws_amazon_com_neuron": ("aws.amazon.com/neuron", 1),
+                     "aws_amazon_com_neuroncore": ("aws.amazon.com/neuroncore", 1),
+                     "aws_amazon_com_neurondevice": ("aws.amazon.com/neurondevice", 1),
+                     "vpc_amazonaws_com_efa": ("vpc.amazonaws.com/efa", 1)}  # fmt: skip
 """By name in a metric: the name in a pod's requests, and its units per unit of the metric."""
+_MIG: Final = re.compile(r"nvidia_com_mig_(\d+g)_(\d+gb)(_me)?")
+"""A part of a GPU in a metric, such as `nvidia.com/mig-1g.5gb`."""
 _OWN: Final = ("namespace", "pod", "uid", "container")
 """Labels of kube-state-metrics that a server replaces by those of its target, unless its
 scrape has `honor_labels`; it keeps the original ones with a prefix then."""
@@ -71,9 +81,15 @@ def queries(match: str, step: timedelta) -> Mapping[str, str]:
         "seen": f"max by ({_BY_POD}) (max_over_time({created}[{seconds}s:60s]))",
         "started": most("kube_pod_start_time"),
         "completed": most("kube_pod_completion_time"),
+        "finished": most("kube_pod_status_phase", more='phase=~"Succeeded|Failed"'),
         "owner": most("kube_pod_owner", f"{_BY_POD}, owner_kind, owner_name"),
         "requests": most("kube_pod_container_resource_requests", kept),
         "init": most("kube_pod_init_container_resource_requests", kept),
+        "sidecars": most(
+            "kube_pod_init_container_info",
+            f"{_BY_POD}, container, exported_container",
+            'restart_policy="Always"',
+        ),
         "tolerations": most("kube_pod_tolerations", f"{_BY_POD}, key, operator, value, effect"),
         # All labels are kept: each key of a node selector is a label of its own.
         "selectors": f"max_over_time(kube_pod_nodeselectors{{{match}}}[{seconds}s])",
@@ -90,11 +106,29 @@ class _Known:
     seen: datetime
     started: datetime | None = None
     completed: datetime | None = None
+    """When the last of its containers ended that had ended at a scrape."""
+    finished: bool | None = None
+    """Whether its phase was Succeeded or Failed; None: the server does not keep phases."""
     owner: Owner | None = None
     containers: dict[str, dict[str, int]] = field(default_factory=dict)
     init: dict[str, dict[str, int]] = field(default_factory=dict)
+    sidecars: set[str] = field(default_factory=set)
+    """The init containers that run for as long as the pod does."""
     tolerations: set[tuple[str, str, str, str]] = field(default_factory=set)
     selector: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def ended_by_itself_at(self) -> datetime | None:
+        """Return when all of its containers had ended; None: it did not end by itself.
+
+        kube-state-metrics states a completion time as soon as one container has ended, also if it
+        is about to be restarted, or others go on. The phase says whether all have ended for good;
+        where the server does not keep it, pods of services are taken to go on, and others to end.
+        """
+        finished = self.finished
+        if finished is None:
+            finished = self.owner is None or self.owner.kind not in _SERVICES
+        return self.completed if finished else None
 
     @property
     def left_out(self) -> bool:
@@ -117,19 +151,29 @@ class PodHistory:
         self._pods_max = pods_max
         self._pods: dict[str, _Known] = {}
         self._specs: dict[PodSpec, PodSpec] = {}
+        self.forgotten_until: datetime | None = None
+        """When the first step with pods began, if one of them was there before: the server keeps
+        nothing of the time until then. None: it keeps all of it, or has no pod."""
 
     def __len__(self) -> int:
         return len(self._pods)
 
-    def add(self, answers: Mapping[str, Sequence[Sample]]) -> None:
-        """Add the answers of one step, by the names that `queries` gives.
+    def add(self, answers: Mapping[str, Sequence[Sample]], begin: datetime) -> None:
+        """Add the answers of one step; steps are added in order of time.
+
+        Args:
+            answers: The answers, by the names that `queries` gives.
+            begin: When the step began.
 
         Raises:
             InputError: There are more pods than `pods_max`.
         """
         answers = {what: [_with_own(sample) for sample in told] for what, told in answers.items()}
+        is_first = not self._pods
         for sample in answers["created"]:
             self._came(sample)
+        if is_first and any(each.created < begin - GONE_AFTER for each in self._pods.values()):
+            self.forgotten_until = begin
         for key, sample in _of_pods(answers["owner"]):
             kind, name = sample.labels.get("owner_kind"), sample.labels.get("owner_name")
             if (known := self._pods.get(key)) and kind and name and "<none>" not in {kind, name}:
@@ -144,12 +188,18 @@ class PodHistory:
                 known, moment = self._pods.get(key), _moment(sample.value)
                 if known is not None and moment is not None:
                     setattr(known, what, max(moment, getattr(known, what) or moment))
+        for key, sample in _of_pods(answers["finished"]):
+            if known := self._pods.get(key):
+                known.finished = known.finished or sample.value == 1
 
     def _add_requests(self, answers: Mapping[str, Sequence[Sample]]) -> None:
         for what in ("requests", "init"):
             for key, sample in _of_pods(answers[what]):
                 if known := self._pods.get(key):
                     _add_request(known.containers if what == "requests" else known.init, sample)
+        for key, sample in _of_pods(answers["sidecars"]):
+            if known := self._pods.get(key):
+                known.sidecars.add(sample.labels.get("container", ""))
 
     def _came(self, sample: Sample) -> None:
         key, created = _key(sample), _moment(sample.value)
@@ -196,15 +246,15 @@ class PodHistory:
         """
         ordered = sorted(self._pods.items(), key=lambda item: (item[1].created, item[0]))
         for key, known in ordered:
-            ended = known.completed
+            completed = ended = known.ended_by_itself_at
             if ended is None and known.seen < end - GONE_AFTER:
                 ended = known.seen
             if (ended is not None and ended <= begin) or known.created > end or known.left_out:
                 continue
             ran: float | None = None
-            if known.completed is not None:
+            if completed is not None:
                 begun = max(known.started or known.created, begin)
-                ran = bounded_seconds((known.completed - begun).total_seconds())
+                ran = bounded_seconds((completed - begun).total_seconds())
             yield PodDemand(
                 at=max(known.created, begin),
                 id=key,
@@ -228,23 +278,43 @@ class PodHistory:
 
 
 def _effective(known: _Known) -> dict[str, int]:
-    """Return requests as the scheduler does: of all containers, or the largest init one."""
-    total: dict[str, int] = {}
-    for requests in known.containers.values():
-        for resource, amount in requests.items():
-            total[resource] = total.get(resource, 0) + amount
-    for requests in known.init.values():
-        for resource, amount in requests.items():
+    """Return requests as the scheduler does: of all containers, or the largest init one.
+
+    Sidecars count on top of both. The order of init containers is not in the metrics; usually
+    sidecars are the first of them.
+    """
+    sidecars = _sum(known.init[name] for name in known.init.keys() & known.sidecars)
+    total = _sum([*known.containers.values(), sidecars])
+    for name in known.init.keys() - known.sidecars:
+        for resource, amount in _sum([known.init[name], sidecars]).items():
             total[resource] = max(total.get(resource, 0), amount)
     return {**total, "pods": 1}
 
 
+def _sum(many: Iterable[Mapping[str, int]]) -> dict[str, int]:
+    total: dict[str, int] = {}
+    for requests in many:
+        for resource, amount in requests.items():
+            total[resource] = total.get(resource, 0) + amount
+    return total
+
+
 def _add_request(containers: dict[str, dict[str, int]], sample: Sample) -> None:
-    resource = sample.labels.get("resource", "")
-    if resource in _RESOURCES and math.isfinite(sample.value) and sample.value > 0:
-        name, units = _RESOURCES[resource]
+    name, units = _resource(sample.labels.get("resource", ""))
+    if name and math.isfinite(sample.value) and sample.value > 0:
         amount = min(math.ceil(Decimal(repr(sample.value)) * units), AMOUNT_LIMIT - 1)
         containers.setdefault(sample.labels.get("container", ""), {})[name] = amount
+
+
+def _resource(told: str) -> tuple[str, int]:
+    """Return a resource's name in a pod's requests, and its units; no name for one not known.
+
+    The metrics have `_` for `.`, `/` and `-`, so that the name of any other cannot be told.
+    """
+    if part := _MIG.fullmatch(told):
+        slices, memory, media = part.groups(default="")
+        return f"nvidia.com/mig-{slices}.{memory}{media.replace('_', '.')}", 1
+    return _RESOURCES.get(told, ("", 0))
 
 
 def _with_own(sample: Sample) -> Sample:

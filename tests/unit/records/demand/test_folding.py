@@ -48,9 +48,13 @@ def deleted(lines: Iterable[DemandLine]) -> list[tuple[str, datetime]]:
 
 def test_pod_that_ended_while_nobody_recorded_ends_when_the_next_recording_begins() -> None:
     """One that ended during a change of the leader cost as much as a node for a week."""
-    first = [recorded_from(AT), pod("gone", -1), pod("stays"), pod("late", 0.5)]
-    second = [recorded_from(AT + HOUR), pod("stays"), pod("new", 0.9)]
-    third = [recorded_from(AT + 24 * HOUR), pod("stays"), recorded_until(AT + 30 * HOUR)]
+    first: list[DemandLine] = [recorded_from(AT), pod("gone", -1), pod("stays"), pod("late", 0.5)]
+    second: list[DemandLine] = [recorded_from(AT + HOUR), pod("stays"), pod("new", 0.9)]
+    third: list[DemandLine] = [
+        recorded_from(AT + 24 * HOUR),
+        pod("stays"),
+        recorded_until(AT + 30 * HOUR),
+    ]
     found = ends([*first, *second, *third])
     assert found == {
         "gone": (AT + HOUR, None),
@@ -63,7 +67,7 @@ def test_pod_that_ended_while_nobody_recorded_ends_when_the_next_recording_begin
 
 def test_recorded_end_counts_before_the_beginning_that_no_longer_lists_the_pod() -> None:
     """The loop knew how long the Job ran; the beginning knows only that it is gone."""
-    known = [
+    known: list[DemandLine] = [
         pod("job"),
         PodEnd(at=AT + HOUR / 2, id="job", ran_seconds=60.0),
         pod("deleted"),
@@ -76,10 +80,10 @@ def test_recorded_end_counts_before_the_beginning_that_no_longer_lists_the_pod()
 
 def test_daemon_set_and_budget_that_are_listed_no_longer_are_deleted() -> None:
     """A budget of last week held every node of this week's replay."""
-    first = [recorded_from(AT), AGENT, BUDGET]
-    second = [recorded_from(AT + HOUR), replace(BUDGET, at=AT + HOUR)]
-    third = [recorded_from(AT + 2 * HOUR), replace(AGENT, at=AT + 2 * HOUR)]
-    lines = [*first, *second, *third, recorded_from(AT + 3 * HOUR)]
+    first: list[DemandLine] = [recorded_from(AT), AGENT, BUDGET]
+    second: list[DemandLine] = [recorded_from(AT + HOUR), replace(BUDGET, at=AT + HOUR)]
+    third: list[DemandLine] = [recorded_from(AT + 2 * HOUR), replace(AGENT, at=AT + 2 * HOUR)]
+    lines: list[DemandLine] = [*first, *second, *third, recorded_from(AT + 3 * HOUR)]
     assert deleted(lines) == [
         ("agent", AT + HOUR),
         ("web", AT + 2 * HOUR),
@@ -92,8 +96,11 @@ def test_daemon_set_and_budget_that_are_listed_no_longer_are_deleted() -> None:
 def test_deletion_that_was_recorded_is_told_once() -> None:
     """The recording's own line says when it was."""
     gone = AT + HOUR / 2
-    own = [replace(AGENT, at=gone, spec=None, deleted=True), replace(BUDGET, at=gone, deleted=True)]
-    lines = [recorded_from(AT), AGENT, BUDGET, *own, recorded_from(AT + HOUR)]
+    own: list[DemandLine] = [
+        replace(AGENT, at=gone, spec=None, deleted=True),
+        replace(BUDGET, at=gone, deleted=True),
+    ]
+    lines: list[DemandLine] = [recorded_from(AT), AGENT, BUDGET, *own, recorded_from(AT + HOUR)]
     assert deleted(lines) == [("agent", gone), ("web", gone)]
 
 
@@ -108,7 +115,12 @@ def test_lines_before_a_recording_are_not_ended_by_it() -> None:
 
 def test_pod_that_is_listed_again_counts_from_the_latest_of_its_times() -> None:
     """A new leader knows of no gate: a Job that Kueue held for hours counted from its creation."""
-    lines = [recorded_from(AT), pod("train", 5), recorded_from(AT + 6 * HOUR), pod("train", -1)]
+    lines: list[DemandLine] = [
+        recorded_from(AT),
+        pod("train", 5),
+        recorded_from(AT + 6 * HOUR),
+        pod("train", -1),
+    ]
     (found,) = folded(lines).lines
     assert found.at == AT + 5 * HOUR
 
@@ -123,7 +135,11 @@ def test_pod_with_an_earlier_end_of_its_own_is_not_put_after_it() -> None:
 @pytest.mark.parametrize("hours", [0, 12])
 def test_demand_begins_when_its_recording_did(hours: int) -> None:
     """The quiet morning of a day was left out, and with it what the minimum cost."""
-    lines = [recorded_from(AT), pod("first", hours), recorded_until(AT + 24 * HOUR)]
+    lines: list[DemandLine] = [
+        recorded_from(AT),
+        pod("first", hours),
+        recorded_until(AT + 24 * HOUR),
+    ]
     found = folded(lines)
     assert (found.begin, found.end) == (AT, AT + 24 * HOUR)
     written = b"".join(map(encode_line, with_bounds(found.lines, found.recorded_from, found.end)))

@@ -15,8 +15,8 @@ from reconciler.records.demand.prometheus import PodHistory, queries
 
 BEGIN = datetime(2026, 3, 1, 12, tzinfo=UTC)
 HOUR = timedelta(hours=1)
-NAMES = ("created", "seen", "started", "completed", "owner", "requests", "init", "tolerations",
-         "selectors")  # fmt: skip
+NAMES = ("created", "seen", "started", "completed", "finished", "owner", "requests", "init",
+         "sidecars", "tolerations", "selectors")  # fmt: skip
 
 
 def told(uid: str, number: float = 1.0, **labels: str) -> Sample:
@@ -40,8 +40,8 @@ def pods(*steps: dict[str, Sequence[Sample]]) -> dict[str, PodDemand]:
     history = PodHistory("it")
     at = BEGIN
     for answers in steps:
+        history.add(answers, at)
         at += HOUR
-        history.add(answers)
     lines = list(history.lines(BEGIN, at))
     return {line.id: line for line in lines if isinstance(line, PodDemand)}
 
@@ -101,6 +101,90 @@ def test_pod_of_a_job_ran_as_long_as_it_did() -> None:
     assert pod.controller is not None
     assert (pod.controller.kind, pod.controller.name) == ("Job", "build")
     assert pod.spec.requests == {"cpu": 4000, "memory": 2**30, "pods": 1}
+
+
+@pytest.mark.parametrize(
+    ("kind", "finished", "ends"),
+    [
+        ("ReplicaSet", (0.0, 0.0), False),
+        ("StatefulSet", (), False),
+        ("Job", (0.0, 0.0), False),
+        ("Job", (0.0, 1.0), True),
+        ("Job", (), True),
+        ("ReplicaSet", (1.0, 1.0), True),
+    ],
+)
+def test_container_that_has_ended_is_not_the_end_of_its_pod(
+    kind: str, finished: tuple[float, ...], ends: bool
+) -> None:
+    """A replica that crashed once ran for two hours of a week, and cost as much."""
+    hours = [
+        step(
+            created=[told("a", moment(-60))],
+            seen=[told("a", moment(60 * hour))],
+            completed=[told("a", moment(10))] if hour == 1 else [],
+            finished=[told("a", finished[hour - 1])] if finished else [],
+            owner=[told("a", owner_kind=kind, owner_name="x")],
+        )
+        for hour in (1, 2)
+    ]
+    pod = pods(*hours)["a"]
+    assert (pod.ran_seconds, pod.until) == (600.0 if ends else None, None)
+
+
+def test_sidecars_count_beside_containers_and_beside_init_containers() -> None:
+    """A mesh's proxy of each pod was counted as if it stopped before the pod ran."""
+    cpu = {"resource": "cpu"}
+    found = pods(
+        step(
+            created=[told("runs", moment(1)), told("starts", moment(1))],
+            requests=[told(uid, 2, container="app", **cpu) for uid in ("runs", "starts")],
+            init=[
+                told("runs", 1, container="proxy", **cpu),
+                told("starts", 1, container="proxy", **cpu),
+                told("starts", 4, container="migrate", **cpu),
+            ],
+            sidecars=[told(uid, container="proxy") for uid in ("runs", "starts")],
+        )
+    )
+    assert {uid: pod.spec.requests["cpu"] for uid, pod in found.items()} == {
+        "runs": 3000,
+        "starts": 5000,
+    }
+
+
+@pytest.mark.parametrize(
+    ("metric", "name"),
+    [
+        ("nvidia_com_gpu", "nvidia.com/gpu"),
+        ("nvidia_com_mig_1g_5gb", "nvidia.com/mig-1g.5gb"),
+        ("nvidia_com_mig_1g_10gb_me", "nvidia.com/mig-1g.10gb.me"),
+        ("vpc_amazonaws_com_efa", "vpc.amazonaws.com/efa"),
+        ("aws_amazon_com_neuroncore", "aws.amazon.com/neuroncore"),
+        ("example_com_fpga", None),
+    ],
+)
+def test_devices_are_asked_for_by_their_names(metric: str, name: str | None) -> None:
+    """A pod for a part of a GPU was put on any node with a CPU."""
+    device = told("a", 2, container="x", resource=metric)
+    found = pods(step(created=[told("a", moment(1))], requests=[device]))
+    assert found["a"].spec.requests == ({name: 2, "pods": 1} if name else {"pods": 1})
+
+
+def test_time_that_the_server_has_forgotten_is_known() -> None:
+    """Of a month, two weeks are kept: the others had its services, and none of its Jobs."""
+    kept = step(created=[told("old", moment(-9_999)), told("new", moment(121))])
+    ours = step(created=[told("new", moment(121)), told("newer", moment(130))])
+    for steps, since in (
+        ([step(), step(), kept, ours], BEGIN + 2 * HOUR),
+        ([step(), step(), ours, kept], None),
+        ([kept, step()], BEGIN),
+        ([step()], None),
+    ):
+        history = PodHistory("it")
+        for number, answers in enumerate(steps):
+            history.add(answers, BEGIN + number * HOUR)
+        assert history.forgotten_until == since
 
 
 def test_pod_that_is_told_of_no_more_was_deleted_and_one_that_is_runs_on() -> None:
@@ -164,7 +248,7 @@ def test_more_pods_than_are_read_are_refused_with_a_way_out() -> None:
     """A server with years of a fleet of clusters would fill the memory."""
     history = PodHistory("http://prometheus", pods_max=1)
     with pytest.raises(InputError, match="record fewer days"):
-        history.add(step(created=[told("a", moment(1)), told("b", moment(1))]))
+        history.add(step(created=[told("a", moment(1)), told("b", moment(1))]), BEGIN)
 
 
 def test_pods_from_before_the_begin_count_from_it_on() -> None:
@@ -203,7 +287,8 @@ def test_what_a_tenant_can_write_never_makes_a_recording_unreadable() -> None:
                 told("sum", 2**63, container="y", resource="memory"),
             ],
             tolerations=[told("rules", key=f"k{n}", operator="Exists") for n in range(200)],
-        )
+        ),
+        BEGIN,
     )
     body = b"".join(map(encode_line, history.lines(BEGIN, BEGIN + HOUR)))
     read = read_demand(io.BytesIO(body), "it")

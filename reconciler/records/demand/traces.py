@@ -8,7 +8,7 @@ import io
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from typing import BinaryIO
 
 from reconciler.model.cluster import Owner, PodSpec, Resources
@@ -21,16 +21,26 @@ from reconciler.records.demand.lines import checked_time
 from reconciler.records.demand.reading import DEFAULT_LIMITS, lines_of
 
 COLUMNS: Mapping[str, Sequence[str]] = {
-    "submit": ("submit_time", "submit_s", "creation_s", "creation_time", "arrival_time"),
+    "submit time": ("submit_time", "submit_s", "creation_s", "creation_time", "arrival_time"),
     "duration": ("duration", "duration_s", "ran_seconds"),
     "end": ("deletion_s", "deletion_time", "end_time"),
     "cpu": ("cpu", "cpus"),
     "cpu_milli": ("cpu_milli",),
-    "memory_mib": ("memory_mib", "memory"),
+    "memory": ("memory_mib", "memory"),
     "gpu": ("gpu", "num_gpu", "gpus"),
-    "id": ("pod", "job", "name", "id"),
 }
 """The accepted names of each column. Times are seconds or RFC 3339; `memory` is in MiB."""
+_ONE_OF_EACH = (
+    ("submit time",),
+    ("duration",),
+    ("end",),
+    ("cpu", "cpu_milli"),
+    ("memory",),
+    ("gpu",),
+)
+"""The columns that say the same: of each group a trace has at most one."""
+_NEEDED = (("submit time",), ("duration", "end"), ("cpu", "cpu_milli"), ("memory",))
+"""Of each group a trace has at least one."""
 CPU_MILLI_MAX, MEMORY_MIB_MAX, GPU_MAX = 1_000_000, 64 << 20, 64
 
 
@@ -76,33 +86,44 @@ def _cells(line: bytes) -> list[str]:
         raise ValueError(f"it is not a line of CSV: {error}") from error
 
 
-def _columns(header: Sequence[str], where: str) -> dict[str, int]:
-    """Return the position of each column that exists."""
-    places = {cell.strip().lower(): number for number, cell in enumerate(header)}
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Column:
+    place: int
+    """Counted from 0."""
+    name: str
+    """As the header has it, for errors."""
+
+
+def _columns(header: Sequence[str], where: str) -> dict[str, _Column]:
+    """Return the columns that exist.
+
+    Raises:
+        InputError: One is missing, or several say the same.
+    """
+    cells = [_Column(place=place, name=cell.strip()) for place, cell in enumerate(header)]
     found = {
-        column: places[each]
+        column: [cell for cell in cells if cell.name.lower() in names]
         for column, names in COLUMNS.items()
-        for each in names
-        if each in places
     }
-    missing = [
-        " or ".join(wanted)
-        for wanted in (("submit",), ("duration", "end"), ("cpu", "cpu_milli"), ("memory_mib",))
-        if not any(each in found for each in wanted)
-    ]
+    for group in _ONE_OF_EACH:
+        same = [cell.name for column in group for cell in found[column]]
+        if len(same) > 1:
+            what = f"several columns for {' or '.join(group)}: {', '.join(same)}"
+            raise InputError(where, what, "leave one of them in the file")
+    missing = [group for group in _NEEDED if not any(found[column] for column in group)]
     if missing:
         raise InputError(
             where,
-            f"no column for {', '.join(missing)}",
-            "one of " + "; ".join(", ".join(COLUMNS[each.split(" or ")[0]]) for each in missing),
+            f"no column for {', '.join(map(' or '.join, missing))}",
+            "one of " + "; ".join(", ".join(COLUMNS[group[0]]) for group in missing),
         )
-    return found
+    return {column: cells[0] for column, cells in found.items() if cells}
 
 
 class _Rows:
     """Reads rows; equal requests share one spec."""
 
-    def __init__(self, columns: dict[str, int], options: TraceOptions, name: str) -> None:
+    def __init__(self, columns: dict[str, _Column], options: TraceOptions, name: str) -> None:
         self._columns = columns
         self._options = options
         self._name = name
@@ -110,21 +131,44 @@ class _Rows:
 
     def read(self, numbered: Iterator[tuple[int, bytes]]) -> Iterator[PodDemand]:
         """Yield the pods, in the file's order."""
+        is_first = True
         for number, line in numbered:
             try:
-                yield self._pod(number, _cells(line))
+                cells = _cells(line)
+                if is_first:
+                    self._refuse_date(cells)
+                is_first = False
+                yield self._pod(number, cells)
             except (ValueError, IndexError) as error:
                 what = str(error) if isinstance(error, ValueError) else "it has too few columns"
                 raise InputError(f"{self._name}:{number}", what) from error
 
+    def _refuse_date(self, cells: Sequence[str]) -> None:
+        """Refuse a date without dashes in the first row, where seconds are near 0."""
+        called, text = self._cell(cells, "submit time")
+        try:
+            day = date.fromisoformat(text) if text.isdecimal() else None
+        except ValueError:
+            return
+        if day is not None:
+            raise ValueError(
+                f"{called}: {text!r} may be a date: write {day}, or {text}.0 for seconds"
+            )
+
+    def _cell(self, cells: Sequence[str], column: str) -> tuple[str, str]:
+        """Return the column's name in the file, and a row's text in it."""
+        found = self._columns[column]
+        return found.name, cells[found.place].strip()
+
     def _pod(self, number: int, cells: Sequence[str]) -> PodDemand:
-        at = self._moment(cells, "submit")
+        at = self._moment(cells, "submit time")
         if "duration" in self._columns:
             seconds = self._amount(cells, "duration", TEN_YEARS_SECONDS)
         else:
             seconds = (self._moment(cells, "end") - at).total_seconds()
         if seconds < 0:
-            raise ValueError("end: it is before the submit time")
+            end, submit = self._columns["end"].name, self._columns["submit time"].name
+            raise ValueError(f"{end}: it is before {submit}")
         name = f"row-{number}"
         return PodDemand(
             at=at,
@@ -140,7 +184,7 @@ class _Rows:
             cpu = self._amount(cells, "cpu_milli", CPU_MILLI_MAX)
         else:
             cpu = 1000 * self._amount(cells, "cpu", CPU_MILLI_MAX / 1000)
-        memory = self._amount(cells, "memory_mib", MEMORY_MIB_MAX)
+        memory = self._amount(cells, "memory", MEMORY_MIB_MAX)
         gpu = self._amount(cells, "gpu", GPU_MAX) if "gpu" in self._columns else 0.0
         key = (math.ceil(cpu), math.ceil(memory), math.ceil(gpu))
         if key not in self._specs:
@@ -154,24 +198,24 @@ class _Rows:
 
     def _amount(self, cells: Sequence[str], column: str, most: float) -> float:
         """Return a cell's amount; one that is empty is none, and an error except of GPUs."""
-        text = cells[self._columns[column]].strip()
+        called, text = self._cell(cells, column)
         try:
             value = float(text or ("0" if column == "gpu" else ""))
         except ValueError:
             value = math.nan
         if not 0 <= value <= most:
-            raise ValueError(f"{column}: {text[:40]!r} is not an amount from 0 to {most:,.0f}")
+            raise ValueError(f"{called}: {text[:40]!r} is not an amount from 0 to {most:,.0f}")
         return value
 
     def _moment(self, cells: Sequence[str], column: str) -> datetime:
-        text = cells[self._columns[column]].strip()
+        called, text = self._cell(cells, column)
         try:
             seconds = float(text)
         except ValueError:
-            return _rfc3339(text, column)
+            return _rfc3339(text, called)
         if not abs(seconds) <= TEN_YEARS_SECONDS:
             raise ValueError(
-                f"{column}: {text[:40]!r} is more than ten years off: give seconds since the "
+                f"{called}: {text[:40]!r} is more than ten years off: give seconds since the "
                 f"trace's beginning (second 0 is {self._options.start:%Y-%m-%d}), or RFC 3339"
             )
         return self._options.start + timedelta(seconds=seconds)

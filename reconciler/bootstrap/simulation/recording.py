@@ -259,8 +259,8 @@ def record_prometheus(
         raise UsageError("--prometheus", what, f"{hint} kube-state-metrics")
     begin = max(request.begin, history.forgotten_until or request.begin)
     if begin > request.begin:
-        what = f"knows of no pod before {begin.astimezone(UTC):%Y-%m-%d %H:%M} UTC: the demand begins then"
-        on_trouble(f"{request.url}: {what}")
+        since = f"{begin.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
+        on_trouble(f"{request.url}: knows of no pod before {since}: the demand begins then")
     tally = Tally(anonymiser)
     lines = with_bounds(history.lines(begin, request.end), begin, request.end)
     write_demand_file(out, tally.encoded(lines))

@@ -1,24 +1,13 @@
 """What the recorder writes down of a loop's snapshots."""
 
-import io
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
 from reconciler.loops.reporters.demand_recorder import DemandRecorder
-from reconciler.model.cluster import Pod, PodDisruptionBudget
-from reconciler.model.demand import (
-    BudgetDemand,
-    ControllerDemand,
-    Demand,
-    FleetFact,
-    NodeFact,
-    PodDemand,
-)
+from reconciler.model.demand import FleetFact, NodeFact
 from reconciler.model.ids import NodeName, Region
 from reconciler.planner.placement.kinds import INSTANCE_TYPE
 from reconciler.planner.planner import plan
-from reconciler.records.demand import read_demand
 from reconciler.simulation.chances import Chances
 from reconciler.simulation.simulation import Options, Simulation
 from tests.builders import (
@@ -27,7 +16,6 @@ from tests.builders import (
     amounts,
     labelled,
     make_cloud,
-    make_daemon_set,
     make_fleet,
     make_fleet_settings,
     make_instance,
@@ -36,44 +24,9 @@ from tests.builders import (
     make_settings,
     make_snapshot,
 )
+from tests.unit.loops.reporters.demand_log import KEEP_SECONDS, SETTINGS, Log, made, record
 
 AD_1 = datetime(1, 1, 3, tzinfo=UTC)
-KEEP_SECONDS = 14 * 86_400.0
-
-
-class Log:
-    """Keeps lines, or refuses them."""
-
-    def __init__(self) -> None:
-        self.lines = b""
-        self.refuses = False
-        self.counts: list[str] = []
-
-    def append(self, at: datetime, lines: bytes) -> bool:
-        if not self.refuses:
-            self.lines += lines
-        return not self.refuses
-
-    def demand(self) -> Demand:
-        """What a simulation reads."""
-        return read_demand(io.BytesIO(self.lines), "recorded")
-
-    def pods(self) -> dict[str, PodDemand]:
-        return {each.id: each for each in self.demand().lines if isinstance(each, PodDemand)}
-
-
-SETTINGS = make_settings(make_fleet_settings("small"))
-
-
-def record(recorder: DemandRecorder, *pods: Pod, after: float = 0.0) -> None:
-    """One cycle's plan, so many seconds after the first."""
-    snapshot = make_snapshot(*pods, at=NOW + timedelta(seconds=after))
-    recorder.plan_made(snapshot, plan(snapshot, SETTINGS))
-
-
-def made(name: str, **changed: Any) -> Pod:
-    """A pod that was created a moment before the first plan."""
-    return make_pod(name, created_at=NOW - timedelta(seconds=5), **changed)
 
 
 def test_pod_is_recorded_with_its_spec_from_its_creation_until_it_is_deleted() -> None:
@@ -322,79 +275,6 @@ def test_what_a_tenant_can_write_never_makes_a_recording_unreadable() -> None:
     there = {"web", "sum", "owner", "late", "future"}
     assert log.pods().keys() == {f"uid-ns-{name}" for name in there}
     assert log.demand().end <= NOW + timedelta(seconds=60)
-
-
-def test_pod_that_a_gate_held_is_recorded_since_it_asks_for_room() -> None:
-    """Kueue held a Job for hours, in which its replay had nodes for it."""
-    log = Log()
-    recorder = DemandRecorder(log, KEEP_SECONDS, log.counts.append)
-    held, quick, late = (made(n, owner="Job", gated=True) for n in ("held", "quick", "late"))
-    record(recorder, held, quick, late)
-    begun = NOW + timedelta(seconds=20)
-    ran = replace(quick, gated=False, phase="Succeeded", scheduled_at=begun, started_at=begun,
-                  finished_at=NOW + timedelta(seconds=50))  # fmt: skip
-    record(recorder, replace(held, gated=False), ran, late, after=60)
-    let_go = replace(held, gated=False), replace(late, gated=False)
-    record(recorder, *let_go, after=90)
-    record(recorder, *let_go, after=86_400)
-    assert {id_: (pod.at, pod.ran_seconds) for id_, pod in log.pods().items()} == {
-        "uid-ns-quick": (begun, 30),
-        "uid-ns-held": (NOW + timedelta(seconds=60), None),
-        "uid-ns-late": (NOW + timedelta(seconds=90), None),
-    }
-
-
-def test_gate_counts_though_another_leader_records_since() -> None:
-    """A leader that began after the gate was lifted recorded the Job from its creation on."""
-    log = Log()
-    recorder = DemandRecorder(log, KEEP_SECONDS, log.counts.append)
-    record(recorder, made("held", owner="Job", gated=True))
-    record(recorder, made("held", owner="Job"), after=3_600)
-    record(DemandRecorder(log, KEEP_SECONDS, log.counts.append), made("held", owner="Job"),
-           after=7_200)  # fmt: skip
-    (pod,) = log.pods().values()
-    assert pod.at == NOW + timedelta(hours=1)
-
-
-def test_what_went_between_two_leaders_or_at_midnight_has_ended() -> None:
-    """Its replay ran on to the end of the last recorded day, and held nodes for it."""
-    log = Log()
-    recorder = DemandRecorder(log, KEEP_SECONDS, log.counts.append)
-    budget = PodDisruptionBudget(namespace="ns", name="b", selector=None, disruptions_allowed=0)
-    before = make_snapshot(
-        made("job", owner="Job"), at=NOW, budgets=(budget,), daemon_sets=(make_daemon_set(),)
-    )
-    recorder.plan_made(before, plan(before, SETTINGS))
-    record(DemandRecorder(log, KEEP_SECONDS, log.counts.append), after=300)
-    assert log.pods()["uid-ns-job"].until == NOW + timedelta(seconds=300)
-    assert gone(log.demand()) == {NOW + timedelta(seconds=300)}
-    log.lines = b""
-    recorder = DemandRecorder(log, KEEP_SECONDS, log.counts.append)
-    recorder.plan_made(before, plan(before, SETTINGS))
-    record(recorder, after=86_400)
-    assert gone(log.demand()) == {NOW + timedelta(days=1)}
-
-
-def gone(demand: Demand) -> set[datetime]:
-    """When the budget and the DaemonSet were deleted; both were."""
-    told = [each for each in demand.lines if isinstance(each, BudgetDemand | ControllerDemand)]
-    assert {type(each) for each in told if each.deleted} == {BudgetDemand, ControllerDemand}
-    return {each.at for each in told if each.deleted}
-
-
-def test_pod_that_its_scheduler_tries_again_has_not_ended() -> None:
-    """A replay had no room for it: Volcano, say, tells at times that it does not know yet."""
-    log = Log()
-    recorder = DemandRecorder(log, KEEP_SECONDS, log.counts.append)
-    refused = made("batch", scheduler_name="volcano")
-    tried = replace(refused, left_to_scheduler=True)
-    for after, pod in enumerate((tried, refused, tried, refused, tried)):
-        record(recorder, pod, after=30 * after)
-    assert [(pod.at, pod.until) for pod in log.pods().values()] == [
-        (NOW + timedelta(seconds=30), None)
-    ]
-    record(recorder, after=150)
-    assert log.pods()["uid-ns-batch"].until == NOW + timedelta(seconds=150)
 
 
 def test_pod_that_was_resized_in_place_is_recorded_with_its_new_requests() -> None:

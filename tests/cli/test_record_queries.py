@@ -16,12 +16,17 @@ SERIES = {
     f"kube_pod_created{{{POD}}}": f"1000{CAME}",
     f"kube_pod_start_time{{{POD}}}": f"1010{CAME}",
     f"kube_pod_completion_time{{{POD}}}": "_x30 1800x10 _x80",
+    f'kube_pod_status_phase{{{POD},phase="Running"}}': "1x30 0x10 _x80",
+    f'kube_pod_status_phase{{{POD},phase="Succeeded"}}': "0x30 1x10 _x80",
+    f'kube_pod_status_phase{{{POD},phase="Failed"}}': f"0{CAME}",
     f'kube_pod_owner{{{POD},owner_kind="Job",owner_name="b"}}': f"1{CAME}",
     f'kube_pod_container_resource_requests{{{POD},container="c",resource="cpu",node="n"}}': (
         f"0.5{CAME}"
     ),
     f'kube_pod_container_resource_requests{{{POD},container="c",resource="memory"}}': f"1024{CAME}",
     f'kube_pod_init_container_resource_requests{{{POD},container="i",resource="cpu"}}': f"2{CAME}",
+    f'kube_pod_init_container_info{{{POD},container="i",restart_policy=""}}': f"1{CAME}",
+    f'kube_pod_init_container_info{{{POD},container="p",restart_policy="Always"}}': f"1{CAME}",
     f'kube_pod_tolerations{{{POD},key="k",operator="Exists",effect="NoSchedule"}}': f"1{CAME}",
     f'kube_pod_nodeselectors{{{POD},nodeselector_sector="batch"}}': f"1{CAME}",
     'kube_pod_created{cluster="other",namespace="ci",pod="z",uid="z"}': "5x120",
@@ -42,12 +47,14 @@ TOLD: dict[str, dict[str, float]] = {
     "seen": {f"{{{OWN}}}": 2400},
     "started": {f"{{{OWN}}}": 1010},
     "completed": {f"{{{OWN}}}": 1800},
+    "finished": {f"{{{OWN}}}": 1},
     "owner": {f'{{{OWN},owner_kind="Job",owner_name="b"}}': 1},
     "requests": {
         f'{{{OWN},container="c",resource="cpu"}}': 0.5,
         f'{{{OWN},container="c",resource="memory"}}': 1024,
     },
     "init": {f'{{{OWN},container="i",resource="cpu"}}': 2},
+    "sidecars": {f'{{{OWN},container="p"}}': 1},
     "tolerations": {f'{{{OWN},key="k",operator="Exists",effect="NoSchedule"}}': 1},
     "selectors": {f'{{{POD},nodeselector_sector="batch"}}': 1},
 }

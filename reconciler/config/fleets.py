@@ -167,7 +167,8 @@ class SectorEntry(Section):
     taints: Taints = ()
     """Taints of the nodes of all its fleets, as Kubernetes objects."""
     max_hourly_usd: Price | None = None
-    """Most that the targets of its fleets together may cost per hour; default: no limit."""
+    """Most that the targets of its fleets, and nodes beyond them, may cost per hour; default: no
+    limit."""
     inactive_grace_periods: tuple[GracePeriod, ...] | None = None
     """Grace periods by time of day and weekday; default: the top-level ones."""
     scale_in: ScaleIn | None = None

@@ -139,7 +139,8 @@ class SectorConfig(Section):
     leader_election: LeaderElection = LeaderElection.model_construct()
     """Which of several replicas acts."""
     max_hourly_usd: Price | None = None
-    """Most that all targets together may cost per hour; default: no limit."""
+    """Most that all targets together, and nodes beyond them, may cost per hour; default: no
+    limit."""
     raise_limits: RaiseLimits = RaiseLimits.model_construct()
     """How far targets may rise for pods and headroom in one plan and within an hour."""
     allow_destroy: tuple[Name, ...] = ()

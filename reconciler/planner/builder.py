@@ -9,7 +9,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from datetime import datetime
-from types import MappingProxyType
 
 from reconciler.model.actions import (
     AnnotateNode,
@@ -30,6 +29,7 @@ from reconciler.model.placements import Destination
 from reconciler.model.plan import HeadroomPlan, Held, HeldCode, Kept, Placement
 from reconciler.model.unplaceable import Unplaceable
 from reconciler.planner.budgets import BudgetLedger
+from reconciler.planner.fleet_sizes import FleetSizes
 from reconciler.planner.fleets.instances.stuck_ends import StuckEndLedger
 from reconciler.planner.placement.classes import PodClass
 from reconciler.planner.placement.simulation import Simulation
@@ -64,10 +64,9 @@ class PlanBuilder:
         self.budgets = budgets
         self.stuck_ends = stuck_ends
         self.purchases = Purchases()
-        self._targets = {key: status.current for key, status in view.statuses.items()}
+        self.sizes = FleetSizes(view)
         self._target_reasons: dict[FleetKey, list[TargetReason]] = {}
         self._new_nodes: dict[FleetKey, int] = {}
-        self._ended: dict[FleetKey, int] = {}
         self._replacements: dict[FleetKey, int] = {}
         self._planned_nodes: dict[int, PlannedNode] = {}
         self._reservations: list[Reservation] = []
@@ -89,7 +88,7 @@ class PlanBuilder:
     @property
     def targets(self) -> Mapping[FleetKey, int]:
         """Return the target capacities as planned so far; they start as they are now."""
-        return MappingProxyType(self._targets)
+        return self.sizes.targets
 
     @property
     def planned_nodes(self) -> Mapping[int, PlannedNode]:
@@ -169,13 +168,8 @@ class PlanBuilder:
         return self._kept_pods
 
     def size_of(self, key: FleetKey) -> int:
-        """Return how many nodes a fleet will have; a new one comes on top of that.
-
-        A target that somebody lowered ends no node: all that have joined count, except those that
-        this plan ends.
-        """
-        joined = self.view.statuses[key].joined - self._ended.get(key, 0)
-        return max(self._targets[key], joined)
+        """Return how many nodes a fleet will have; a new one comes on top of that."""
+        return self.sizes.size_of(key)
 
     def new_nodes(self, key: FleetKey) -> int:
         """Return how many nodes the plan asks the fleet for."""
@@ -236,14 +230,14 @@ class PlanBuilder:
         If a policy changes the target again, its reason replaces the one given before; the reasons
         of different policies are joined.
         """
-        self._targets[key] = to
+        self.sizes.set_target(key, to)
         said = self._target_reasons.setdefault(key, [])
         said[:] = [each for each in said if each.policy != policy]
         said.append(TargetReason(policy, because))
 
     def lower_target(self, key: FleetKey, to: int, policy: PolicyName, because: str) -> None:
         """Lower a target by nodes that were asked for and have not been launched."""
-        self._targets[key] = to
+        self.sizes.set_target(key, to)
         self._target_reasons[key] = [TargetReason(policy, because)]
 
     def ask_for_replacements(
@@ -365,10 +359,9 @@ class PlanBuilder:
 
     def finish_drain(self, action: TerminateInstance) -> None:
         """End the instance of a drained node; the target is lowered if the action says so."""
-        key = FleetKey(name=action.fleet, region=action.region)
-        self._ended[key] = self._ended.get(key, 0) + 1
-        if action.decrement:
-            self._targets[key] -= 1
+        if action.precondition != "orphan":  # whose fleet is gone, though one may have its name
+            key = FleetKey(name=action.fleet, region=action.region)
+            self.sizes.end_node(key, decrement=action.decrement)
         self._actions.append(action)
 
     def delete_terminated(self, action: DeleteNode) -> None:
@@ -388,7 +381,7 @@ class PlanBuilder:
             for removal in self._removals:
                 for action in removal.actions:
                     if isinstance(action, TerminateInstance) and action.decrement:
-                        self._targets[removal.key] -= 1
+                        self.sizes.set_target(removal.key, self.targets[removal.key] - 1)
                 self._actions += removal.actions
                 self._placements += removal.placements
             return

@@ -1,6 +1,6 @@
 """The cost of targets, and what `max_hourly_usd` leaves for more."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from reconciler.planner.builder import PlanBuilder
@@ -26,13 +26,6 @@ def cost_of_targets(builder: PlanBuilder, fleets: Iterable[FleetStatus]) -> int:
     )
 
 
-def _spent(builder: PlanBuilder, fleets: Sequence[FleetStatus]) -> int:
-    """Return the cost of targets, and of nodes of fleets whose targets EC2 does not return now."""
-    unseen = (s for s in fleets if s.out_of_reach)
-    nodes = sum(s.joined * builder.view.offers[s.key].nano_usd_per_hour for s in unseen)
-    return nodes + cost_of_targets(builder, (s for s in fleets if not s.out_of_reach))
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CostLimit:
     """A `max_hourly_usd` that applies to a sector's fleets, and what is spent of it."""
@@ -41,7 +34,8 @@ class CostLimit:
     """The sector whose limit it is; empty for the cluster's."""
     nano_usd_per_hour: int
     spent: int
-    """The cost of the targets that it counts, as planned so far."""
+    """What the fleets that it counts cost as planned so far: their targets, or their nodes where
+    these are more."""
 
     @property
     def left(self) -> int:
@@ -51,15 +45,14 @@ class CostLimit:
 
 def cost_limits(builder: PlanBuilder, *sectors: str) -> list[CostLimit]:
     """Return the cluster's limit and those of the sectors, if the config sets them."""
-    view = builder.view
-    fleets = view.inventory.fleets
-    limits = [("", view.settings.usd_per_hour_max)]
-    limits += [(s.name, s.usd_per_hour_max) for s in view.settings.sectors if s.name in sectors]
+    settings = builder.view.settings
+    limits = [("", settings.usd_per_hour_max)]
+    limits += [(s.name, s.usd_per_hour_max) for s in settings.sectors if s.name in sectors]
     return [
         CostLimit(
             of_sector=name,
             nano_usd_per_hour=nano_usd(limit),
-            spent=_spent(builder, [s for s in fleets if not name or s.settings.sector == name]),
+            spent=builder.sizes.nano_usd_per_hour(name),
         )
         for name, limit in limits
         if limit is not None

@@ -258,7 +258,7 @@ class Replay:
         if not 0 <= cost.gap <= 1:
             yield f"gap {cost.gap}"
         limit = self.settings.usd_per_hour_max
-        minima = sum(max(f.current, f.min) * prices[f.fleet] for f in self.plan.fleets)
+        minima = sum(max(f.current, f.joined, f.min) * prices[f.fleet] for f in self.plan.fleets)
         if limit is not None and after > max(float(limit), minima) + 1e-9:
             yield f"{after} USD per hour is above max_hourly_usd {limit}"
 

@@ -1,10 +1,14 @@
 """Targets below what is in use, and maxima below what is on its way."""
 
 from dataclasses import replace
+from decimal import Decimal
+
+import pytest
 
 from reconciler.model.actions import DO_NOT_DISRUPT, SetCapacity
 from reconciler.model.ids import InstanceId
 from reconciler.planner.planner import plan
+from reconciler.planner.settings import Headroom
 from tests.builders import (
     HOME,
     ago,
@@ -14,6 +18,7 @@ from tests.builders import (
     make_instance,
     make_node,
     make_pod,
+    make_pods,
     make_settings,
     make_snapshot,
 )
@@ -31,6 +36,32 @@ def test_target_below_the_nodes_in_use_is_raised_to_them() -> None:
     assert new_targets(made) == [2]
     (raised,) = [a for a in made.actions if isinstance(a, SetCapacity)]
     assert raised.because == "2 nodes of it hold pods or are protected, its target is 1"
+
+
+@pytest.mark.parametrize("target", [5, 2, 0])
+@pytest.mark.parametrize(("limit", "bought"), [("5.5", 0), ("6", 1), ("100", 3)])
+@pytest.mark.parametrize("asked", ["pods", "headroom"])
+def test_nodes_above_the_target_count_in_the_cost_limit(
+    target: int, limit: str, bought: int, asked: str
+) -> None:
+    """A new node comes on top of all of them: `max_hourly_usd` was exceeded by as many."""
+    fleet = replace(FLEET, usd_per_hour=Decimal(1))
+    names = [f"n{number}" for number in range(5)]
+    nodes = [node for name in names for node in (make_node(name, fleet), full(name))]
+    pending = make_pods(3, cpu="3500m") if asked == "pods" else []
+    headroom = Headroom(sector="primary", nodes=3)
+    made = planned(
+        make_settings(
+            fleet,
+            usd_per_hour_max=Decimal(limit),
+            headroom=() if pending else (headroom,),
+        ),
+        *nodes,
+        *pending,
+        target=target,
+    )
+    (after,) = [each.target for each in made.fleets]
+    assert after == 5 + bought
 
 
 def test_silent_node_that_somebody_protected_counts_as_in_use() -> None:

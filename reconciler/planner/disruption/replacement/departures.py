@@ -4,7 +4,7 @@ Drains, timers and awaited idle nodes all use this. With different answers one c
 another forever, or buy nodes that are not used.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from functools import partial
 
 from reconciler.model.ids import FleetKey, NodeName
@@ -16,6 +16,7 @@ from reconciler.planner.disruption.replacement.competing_removals import Competi
 from reconciler.planner.disruption.replacement.conflict import ReplacementConflict
 from reconciler.planner.disruption.replacement.consolidator import Consolidator, NewNodes
 from reconciler.planner.disruption.replacement.kept_room import KeptRoom
+from reconciler.planner.disruption.replacement.new_rows import NewRows
 from reconciler.planner.disruption.replacement.short_lived_nodes import ShortLivedNodes
 from reconciler.planner.disruption.simulator.drain_simulator import DrainSimulator, Mark
 from reconciler.planner.disruption.simulator.relocation import Relocation, grouped
@@ -50,6 +51,7 @@ class Departures:
         )
         self._short_lived = ShortLivedNodes(context, simulator)
         self._kept_room = KeptRoom(context.builder, simulator)
+        self._new_rows = NewRows(context.builder)
         self._groups: dict[NodeName, list[Group]] = {}
 
     def grouped(self, candidate: Candidate) -> list[Group]:
@@ -105,9 +107,10 @@ class Departures:
             if they had joined; or why none may be asked for; or None if none suffices. The
             simulation is changed only in the first case.
         """
-        groups, offers = self.grouped(candidate), self._context.view.offers
         blocker: Blocker | None = None
         mark = self.simulator.mark()
+        # How many nodes did not suffice, by what tells fleets' nodes apart.
+        in_vain: dict[Hashable, int] = {}
         for key in self.consolidator.cheaper_fleets(candidate):
             if self.consolidator.asked_in_vain(candidate, key):
                 blocker = Blocker(
@@ -115,13 +118,15 @@ class Departures:
                     _asked_in_vain(key),
                 )
                 continue
-            for count in range(1, self.consolidator.most(candidate, key) + 1):
-                found = self._leave_for(candidate, groups, offers[key].row, count)
+            alike, most = self._new_rows.alike(key), self.consolidator.most(candidate, key)
+            for count in range(in_vain.get(alike, 0) + 1, most + 1):
+                found = self._leave_for(candidate, key, count)
                 if isinstance(found, Relocation):
                     return self._unless_removals_save_more(
                         candidate, NewNodes(key=key, count=count), mark
                     )
                 blocker = blocker or found
+                in_vain[alike] = count
         return blocker or self.consolidator.held_back(candidate)
 
     def _unless_removals_save_more(
@@ -137,10 +142,10 @@ class Departures:
         """
         if candidate.must_go or candidate.outdated is not None:
             return new
-        competing, spec = self._competing, self._context.view.offers[new.key].row
+        competing = self._competing
         self.simulator.undo(before)
         others = competing.that_may_come_to(candidate)
-        self._leave_for(candidate, self.grouped(candidate), spec, new.count)
+        self._leave_for(candidate, new.key, new.count)
         if competing.all_have_places(others):
             return new
         without = competing.leaving(others)
@@ -150,7 +155,7 @@ class Departures:
         coming = competing.leaving(others)
         worth = competing.worth(without) + competing.worth_of_new(candidate, new.key, new.count)
         if competing.worth(coming) < worth:
-            self._leave_for(candidate, self.grouped(candidate), spec, new.count)
+            self._leave_for(candidate, new.key, new.count)
             return new
         names = ", ".join(each.node.name for each in coming)
         pods = f"the pods of {names} can come here"
@@ -221,18 +226,14 @@ class Departures:
         return found if isinstance(found, Blocker) else None
 
     def _leave_for(
-        self,
-        candidate: Candidate,
-        groups: Sequence[Group],
-        spec: RowSpec,
-        count: int,
+        self, candidate: Candidate, key: FleetKey, count: int
     ) -> Relocation | Blocker | None:
-        """Like `leave`, with `count` new nodes, whatever the zone in which they join."""
+        """Like `leave`, with `count` new nodes of the fleet, whatever the zone they join in."""
         mark, found = self.simulator.mark(), None
-        for each in [*in_each_zone(spec), spec]:
+        for each in self._new_rows.specs(key):
             self.simulator.undo(mark)
             rows = [self.simulator.add_row(each) for _ in range(count)]
-            move = partial(self.simulator.move, candidate.node, groups, rows)
+            move = partial(self.simulator.move, candidate.node, self.grouped(candidate), rows)
             found = self._checked(candidate, move)
             if not isinstance(found, Relocation):
                 self.simulator.undo(mark)

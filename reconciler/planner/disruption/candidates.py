@@ -46,7 +46,7 @@ def find_candidates(context: DisruptionContext) -> list[Candidate]:
     for node, key in open_nodes(view):
         if not in_use(view.pods_on.get(node.name, ())):
             # Its pods are gone: whatever keeps it next, such as a new Job, has its full time.
-            tend_clock(builder, node, view.statuses[key].settings, blocked=False)
+            tend_clock(builder, node, view.statuses[key].settings, blocked=False, empty=True)
         if is_empty(builder, node):
             continue
         if DRAIN_STARTED in node.annotations:
@@ -255,30 +255,28 @@ def _tend_clock(
     moving: Sequence[Pod],
     blocked: Blocker | None,
 ) -> None:
-    """Note on an expired node since when pods have kept it, or clear that note.
+    """Note on an expired node since when pods have kept it, or that they do not keep it now.
 
-    A limit that applies at some hours, or only until other nodes are gone, does not clear it:
-    otherwise `terminate_after` would start again each time and never pass.
+    The second is noted by `stop_clocks`, if the plan does not empty the node.
     """
     settings, view = status.settings, context.view
     if settings.terminate_after_seconds is None and PODS_BLOCK_SINCE not in node.annotations:
         return
     found = blocked or context.ledger.drain_blocker(moving)
     kept = blocked is not None or (found is not None and found.code == "budget")
-    kept = kept or failed_since_expiry(view, node, settings)
-    limited = found is not None or _is_limited(context, node, status)
-    tend_clock(context.builder, node, settings, blocked=kept, limited=limited)
+    if kept or failed_since_expiry(view, node, settings):
+        tend_clock(context.builder, node, settings, blocked=True)
+    else:
+        context.not_kept[node.name] = settings
 
 
-def _is_limited(context: DisruptionContext, node: Node, status: FleetStatus) -> bool:
-    """Return whether a disruption budget or other draining nodes keep it for now."""
-    outdated = context.view.inventory.outdated.get(node.name)
-    if outdated is None:
-        return False
-    most = context.non_empty_at_once_max(status.settings, outdated.policy)
-    if context.non_empty_draining >= most:
-        return True
-    return context.ledger.node_blocker(status.key, outdated.reason, node.name) is not None
+def stop_clocks(context: DisruptionContext) -> None:
+    """Let the time of each expired node stand still that no pod keeps, unless it is emptied now."""
+    builder, view = context.builder, context.view
+    begun = {removal.node for removal in builder.removals}
+    for name, settings in context.not_kept.items():
+        if name not in begun:
+            tend_clock(builder, view.nodes[name], settings, blocked=False)
 
 
 def _bounce(view: ClusterView, pods: Sequence[Pod]) -> bool:

@@ -58,6 +58,8 @@ class DisruptionContext:
     """Nodes that this plan found may leave later: it starts their timers, or marks them."""
     not_looked_at: set[NodeName] = field(default_factory=set)
     """Candidates that this plan had no time to examine."""
+    not_kept: dict[NodeName, FleetSettings] = field(default_factory=dict)
+    """Nodes with a time limit for pods that keep them (`terminate_after`), and that none keeps."""
     empty_begun: int = 0
     """How many empty nodes this plan begins to remove."""
     non_empty_begun: int = 0

@@ -16,7 +16,10 @@ from reconciler.planner.disruption.candidate import Candidate
 from reconciler.planner.disruption.candidates import find_candidates, lasting_blocker
 from reconciler.planner.disruption.context import DisruptionContext
 from reconciler.planner.disruption.drains.actions import begin_drain, evictions
-from reconciler.planner.disruption.drains.overdue import evictions_and_deletions
+from reconciler.planner.disruption.drains.overdue import (
+    evictions_and_deletions,
+    time_begins_again,
+)
 from reconciler.planner.disruption.drains.rounds import DrainProgress
 from reconciler.planner.disruption.drains.timers import start_timer, stop_timer
 from reconciler.planner.disruption.empty_nodes import find_eligible
@@ -384,9 +387,12 @@ def _removal(context: DisruptionContext, candidate: Candidate, moves: Relocation
         moved = evictions(node, now, grace, candidate.policy, because)
     evicted = {each.pod for each in moved}
     progress = DrainProgress(at=view.at, rounds=rounds, to_evict=len(candidate.moving), ending=0)
+    # A drain that deletes pods goes on as it began.
+    ordinary = not any(isinstance(each, DeletePod) for each in moved)
+    notes = time_begins_again(node) if ordinary and node.name in context.not_kept else []
     return Removal(
         key=key,
         node=node.name,
-        actions=begin_drain(view, node, (moved, progress), candidate.policy, because),
+        actions=begin_drain(view, node, (moved, progress), candidate.policy, because, notes=notes),
         placements=tuple(p for p in placements_of(builder, moves) if p.pod in evicted),
     )

@@ -98,6 +98,8 @@ def begin_drain(
     evicted: tuple[Sequence[EvictPod | DeletePod], DrainProgress],
     policy: PolicyName,
     because: str,
+    *,
+    notes: Sequence[AnnotateNode] = (),
 ) -> tuple[AnyAction, ...]:
     """Return the actions that begin the drain of a node with pods; a crash between them is safe.
 
@@ -107,13 +109,14 @@ def begin_drain(
         evicted: The evictions that budgets allow now, and the annotations about those to come.
         policy: Whose decision it is.
         because: Why.
+        notes: What else is noted on it before its pods are evicted.
     """
     moved, progress = evicted
     noted: str | None = str(progress) if progress.rounds > 1 else None
     marks = [annotate(node, DRAIN_STARTED, rfc3339(view.at), policy, because)]
     if noted is not None or DRAIN_PROGRESS in node.annotations:
         marks.insert(0, annotate(node, DRAIN_PROGRESS, noted, policy, because))
-    return (taint(node, policy, because), *marks, *moved)
+    return (taint(node, policy, because), *marks, *notes, *moved)
 
 
 def drain_started(view: ClusterView, node: Node) -> datetime | None:

@@ -1,16 +1,18 @@
 """Expired nodes that pods have kept for longer than their fleet's `terminate_after`.
 
 Since when pods keep a node is written on it, so that a restart does not begin the time again. The
-time begins again once the node could have been emptied. While a limit keeps the node and its pods
-do not (such as a disruption budget for other hours), the time stands still; since when is written
-too.
+time begins again when the node is emptied, or has no pods. While no pod keeps it and it is not
+emptied, the time stands still; since when is written too. Many things may keep it then: a
+disruption budget for other hours, pods that came a minute ago, other nodes that are emptied first,
+a replacement that is yet to join. If the time began again meanwhile, Jobs that follow each other
+would keep a node for good.
 """
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Final
 
-from reconciler.model.actions import PODS_BLOCK_SINCE, DeletePod, EvictPod
+from reconciler.model.actions import PODS_BLOCK_SINCE, AnnotateNode, DeletePod, EvictPod
 from reconciler.model.cluster import Node, Pod
 from reconciler.model.text import duration, parse_rfc3339, rfc3339
 from reconciler.planner.budgets import Coverage
@@ -70,16 +72,17 @@ def tend_clock(
     settings: FleetSettings,
     *,
     blocked: bool,
-    limited: bool = False,
+    empty: bool = False,
 ) -> None:
-    """Note since when pods keep an expired node, or that they no longer do.
+    """Note since when pods keep an expired node, or that they do not keep it now.
 
     Args:
         builder: The plan.
         node: A node that is not being drained.
         settings: The settings of its fleet.
         blocked: Whether its pods keep it now, or `failed_since_expiry`.
-        limited: Whether a limit keeps it that is not about its pods: then its time stands still.
+        empty: Whether it has no pods: then its time begins again. Otherwise it stands still while
+            they do not keep it.
     """
     view, text = builder.view, node.annotations.get(PODS_BLOCK_SINCE)
     counts = settings.terminate_after_seconds is not None
@@ -89,11 +92,18 @@ def tend_clock(
     if counts and blocked:
         value = rfc3339(noted_since(view, node) or view.at)
         because = "pods keep it although it has expired"
-    elif counts and limited and since is not None:
+    elif counts and not empty and since is not None:
         value = f"{rfc3339(since)}/{rfc3339(stopped or view.at)}"
-        because = "no pod keeps it now, but a limit does: its time stands still"
+        because = "no pod keeps it now: its time stands still until it is emptied"
     if value != text:
         builder.mark(annotate(node, PODS_BLOCK_SINCE, value, POLICY, because))
+
+
+def time_begins_again(node: Node) -> list[AnnotateNode]:
+    """Return the action that forgets since when pods kept a node which none keeps, if anything."""
+    if PODS_BLOCK_SINCE not in node.annotations:
+        return []
+    return [annotate(node, PODS_BLOCK_SINCE, None, POLICY, "no pod keeps it now: it is emptied")]
 
 
 def failed_since_expiry(view: ClusterView, node: Node, settings: FleetSettings) -> bool:

@@ -14,6 +14,7 @@ from reconciler.model.actions import (
     AnnotateNode,
     DeletePod,
     EvictPod,
+    TaintNode,
     TerminateInstance,
     UntaintNode,
 )
@@ -120,7 +121,7 @@ def test_budget_is_asked_first_and_then_passed_over() -> None:
     nodes = [blocked(2 * HOUR), make_node("b", FLEET)]
     made = planned(FLEET, *nodes, *pods, free, budgets=(budget,))
     assert told(made, EvictPod) == ["free", "p0"]
-    assert deleted(made) == [("p1", 30)]
+    assert (deleted(made), clock(made)) == ([("p1", 30)], [])
     none = planned(FLEET, *nodes, *pods, free, budgets=(replace(budget, disruptions_allowed=0),))
     assert [name for name, _ in deleted(none)] == ["p0", "p1"]
 
@@ -150,6 +151,34 @@ def test_time_stands_still_while_only_a_limit_keeps_the_node() -> None:
     assert clock(made) == [rfc3339(ago(HOUR / 2))]
     (detail,) = [k.detail for k in made.kept if k.node == "a"]
     assert "it is ended anyway in 1h30m (terminate_after)" in detail
+
+
+@pytest.mark.parametrize(
+    ("others", "code"),
+    [
+        pytest.param(
+            [on("a", "young", scheduled_at=ago(58), started_at=ago(57))], "settling", id="settling"
+        ),
+        pytest.param(
+            [make_node("older", FLEET, created_at=ago(3 * DAY)), on("older")],
+            "max-non-empty-at-once",
+            id="turn",
+        ),
+        pytest.param([full("b", "3500m")], "replacement", id="place"),
+    ],
+)
+def test_time_stands_still_until_the_node_is_emptied(others: list[Node | Pod], code: str) -> None:
+    """Between two Jobs there was always something else that kept it: it was never ended."""
+    made = planned(FLEET, blocked(HOUR), make_node("b", FLEET), on("a", cpu="1"), *others)
+    assert clock(made) == [f"{rfc3339(ago(HOUR))}/{rfc3339(NOW)}"]
+    assert (kept(made)["a"], "a" in drained(made)) == (code, False)
+
+
+def test_time_begins_again_before_the_pods_are_evicted() -> None:
+    """A crash in between left a drain that would delete pods a moment later."""
+    made = planned(FLEET, blocked(HOUR), make_node("b", FLEET), on("a"), on("b"))
+    kinds = [type(each) for each in made.actions]
+    assert kinds == [TaintNode, AnnotateNode, AnnotateNode, EvictPod]
 
 
 def test_no_end_is_told_of_a_node_that_the_blast_radius_keeps() -> None:

@@ -48,12 +48,21 @@ class _Soft:
 
 
 class Preferences:
-    """The soft terms of classes over the existing nodes, which are the first rows."""
+    """The soft terms of classes over the existing nodes, which are the first rows.
 
-    def __init__(self, sim: Simulation, nodes: Sequence[Node]) -> None:
+    Args:
+        sim: The what-if cluster.
+        nodes: The existing nodes.
+        taints: Whether their soft taints count; False for a caller who knows which will be there.
+    """
+
+    def __init__(self, sim: Simulation, nodes: Sequence[Node], *, taints: bool = True) -> None:
         self._sim = sim
         self._nodes = nodes
-        soft = [tuple(t for t in node.taints if t.effect == "PreferNoSchedule") for node in nodes]
+        soft = [
+            tuple(t for t in node.taints if taints and t.effect == "PreferNoSchedule")
+            for node in nodes
+        ]
         self._taints: tuple[tuple[Taint, ...], ...] = tuple(sorted(set(soft)))
         known = {taints: number for number, taints in enumerate(self._taints)}
         self._taints_of = np.array([known[taints] for taints in soft], dtype=np.int64)

@@ -37,6 +37,7 @@ from reconciler.planner.disruption.voluntary import VoluntaryRun
 from reconciler.planner.nodes.drain_taints import drain_reasons
 from reconciler.planner.placement.classes import Group
 from reconciler.planner.placement.filters.resources import CPU_AND_MEMORY
+from reconciler.planner.placement.preferences import Preferences
 from reconciler.planner.settings import SpotRescheduler
 
 ENOUGH = Blocker("spot-reschedule-turn", "another on-demand node is emptied first")
@@ -132,6 +133,7 @@ class _Search:
         """Rows whose only PreferNoSchedule taint is ours: it is removed from those that receive
         pods."""
         simulator.foreign = foreign
+        simulator.preferences = Preferences(builder.sim, [*view.nodes.values()], taints=False)
         self._headroom = LiftedHeadroom(builder)
         self._kept_room = KeptRoom(builder, simulator)
         self._found = False
@@ -202,7 +204,7 @@ class _Search:
         return Blocker(
             "not-preferred",
             f"kube-scheduler would put its pods {where}: on-demand nodes need a"
-            " PreferNoSchedule taint",
+            " PreferNoSchedule taint, and pods no preference for such nodes",
         )
 
     def _candidate(self, node: Node, key: FleetKey) -> Candidate | Blocker:

@@ -64,7 +64,8 @@ class KeptRoom:
         marked = [row for row in simulator.marked if row not in freed]
         classes = [pod_class for _, pod_class in moves.as_evicted(self._builder.budgets)]
         with self._headroom.lifted():
-            spread_over(sim, [moves], classes, among, marked, self._foreign)
+            liked = self._foreign, simulator.preferences
+            spread_over(sim, [moves], classes, among, marked, *liked)
             missing = self._missing(among, lost)
         return TAKEN if missing else None
 

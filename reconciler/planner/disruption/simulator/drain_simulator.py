@@ -26,6 +26,7 @@ from reconciler.planner.placement.arrays import BoolArray, IntArray
 from reconciler.planner.placement.classes import Group, PodClass
 from reconciler.planner.placement.fill import fill, tightness
 from reconciler.planner.placement.filters.resources import CPU_AND_MEMORY
+from reconciler.planner.placement.preferences import Preferences
 from reconciler.planner.placement.simulation import MOVES, RowSpec
 
 _DRAINING = Taint(key=DRAINING_TAINT, value="scale-in", effect="NoSchedule")
@@ -75,7 +76,8 @@ class DrainSimulator:
         self.marked = [view.row_of[n] for n, node in view.nodes.items() if is_marked(node)]
         """Rows with the soft taint: kube-scheduler uses them last."""
         self.foreign: SoftTaints = {}
-        """PreferNoSchedule taints of others, for methods that consider them."""
+        self.preferences: Preferences | None = None
+        """PreferNoSchedule taints of others, and what pods prefer, for methods that ask for it."""
         self._order = self._filling_order([view.row_of[name] for name in last])
         self.room_at_first = RoomAtFirst(builder.sim, self.staying)
 
@@ -336,15 +338,15 @@ class DrainSimulator:
         self.take_out(node, groups)
         fits = (self._builder.sim.room(first, MOVES)[list(rows)] > 0).any()
         among = self._staying_and([*rows, *also])
-        sim, foreign = self._builder.sim, self.foreign
-        lands = spread_over(sim, [], [first], among, marked, foreign) if fits else []
+        sim, liked = self._builder.sim, (self.foreign, self.preferences)
+        lands = spread_over(sim, [], [first], among, marked, *liked) if fits else []
         self.undo(mark)
         return lands[0] if lands else None
 
     def _spread(self, moves: Relocation, among: BoolArray) -> list[int]:
-        sim, budgets = self._builder.sim, self._builder.budgets
-        classes = [c for _, c in moves.as_evicted(budgets)]
-        return spread_over(sim, [moves], classes, among, self.marked, self.foreign)
+        sim, liked = self._builder.sim, (self.foreign, self.preferences)
+        classes = [c for _, c in moves.as_evicted(self._builder.budgets)]
+        return spread_over(sim, [moves], classes, among, self.marked, *liked)
 
     def fits(
         self, node: Node, groups: Sequence[Group], also: Sequence[int], *, spread: bool = False

@@ -11,6 +11,7 @@ from reconciler.planner.disruption.simulator.relocation import Relocation, waits
 from reconciler.planner.placement.arrays import BoolArray, FloatArray
 from reconciler.planner.placement.classes import PodClass
 from reconciler.planner.placement.filters.resources import CPU_AND_MEMORY
+from reconciler.planner.placement.preferences import Preferences
 from reconciler.planner.placement.simulation import MOVES, Simulation
 from reconciler.planner.view import ClusterView
 
@@ -19,9 +20,12 @@ SPREAD_PODS_MAX = 200
 
 If hundreds of nodes with pods may be drained at once, only the last moves are.
 """
-_LAST = 2.0
-"""Subtracted from the share of free room, so that a node with a soft taint comes after all
-others."""
+_LAST = 3.0
+"""Subtracted from the share of free room for a soft taint. By the weights of kube-scheduler's
+default profile such a taint counts three times as much as all of a node's room, and more than any
+single preference of a pod."""
+_FULL = 100.0
+"""The highest score that one plugin of kube-scheduler gives, as `Preferences` counts them."""
 SoftTaints = Mapping[int, Sequence[Taint]]
 """Taints by row that kube-scheduler only avoids, except ours."""
 
@@ -73,6 +77,7 @@ def spread_over(
     among: BoolArray,
     marked: Sequence[int],
     foreign: SoftTaints,
+    preferences: Preferences | None = None,
 ) -> list[int]:
     """Remove what was moved, and place pods of these classes one after the other.
 
@@ -86,6 +91,7 @@ def spread_over(
         among: The rows that may take them.
         marked: The rows with the soft taint.
         foreign: Soft taints of others.
+        preferences: What pods prefer beside that; None to leave it out.
 
     Returns:
         Where they went, up to the first that fits nowhere.
@@ -101,6 +107,9 @@ def spread_over(
     for pod_class in classes:
         takes = among & (sim.room(pod_class, MOVES) > 0)
         liked = share - _not_tolerated(pod_class, foreign, sim.rows) if foreign else share
+        if preferences is not None and preferences.matter([pod_class]):
+            wanted = preferences.scores(pod_class) / _FULL
+            liked = liked + np.pad(wanted, (0, sim.rows - len(wanted)))
         chosen = int(np.where(takes, liked, -np.inf).argmax())
         if not takes[chosen]:
             break

@@ -1,0 +1,54 @@
+"""The spot rescheduler leaves pods alone that prefer on-demand nodes (docs/spot-rescheduler.md)."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from reconciler.model.actions import DO_NOT_DISRUPT, begins_drain
+from reconciler.model.cluster import PodPreference, Preference, Taint
+from reconciler.model.frozen import FrozenMap
+from reconciler.model.selectors import NodeSelectorTerm, Requirement
+from reconciler.planner.settings import NodeLabel, SpotRescheduler
+from tests.builders import HOSTNAME, make_node, make_settings, near
+from tests.unit.planner.disruption.scale_in.scene import make_scene_fleet, on, planned
+
+RULES = SpotRescheduler(
+    on_demand=NodeLabel(key="lifecycle", value="OnDemand"),
+    spot=NodeLabel(key="lifecycle", value="Ec2Spot"),
+)
+TAINT = Taint(key="lifecycle", value="OnDemand", effect="PreferNoSchedule")
+SPOT = make_scene_fleet(name="spot", utilization_threshold=0.0)
+ON_DEMAND = make_scene_fleet(name="on-demand", spot=False, utilization_threshold=0.0)
+WANTED = Requirement(key="lifecycle", operator="In", values=("OnDemand",))
+PREFERS_ON_DEMAND = (Preference(weight=100, term=NodeSelectorTerm(expressions=(WANTED,))),)
+KEPT_APART = (PodPreference(weight=-100, term=near(HOSTNAME, app="web")),)
+BOTH = {"node_preferences": PREFERS_ON_DEMAND, "pod_preferences": KEPT_APART}
+
+
+@pytest.mark.parametrize(
+    ("taints", "soft", "goes"),
+    [
+        pytest.param((), {}, True, id="no preference"),
+        pytest.param((), {"node_preferences": PREFERS_ON_DEMAND}, False, id="no taint"),
+        pytest.param((TAINT,), {"node_preferences": PREFERS_ON_DEMAND}, True, id="taint"),
+        pytest.param((TAINT,), BOTH, False, id="two preferences, more than the taint"),
+    ],
+)
+def test_pod_that_prefers_another_on_demand_node_stays(
+    *, taints: tuple[Taint, ...], soft: dict[str, Any], goes: bool
+) -> None:
+    """It was evicted from one on-demand node after the other, and came to the next."""
+    fleet = replace(ON_DEMAND, taints=taints)
+    labels = FrozenMap({"app": "web"})
+    made = planned(
+        make_settings(fleet, SPOT, spot_rescheduler=RULES),
+        *(make_node(name, fleet) for name in "ab"),
+        make_node("s", SPOT),
+        on("a", "web-0", cpu="500m", labels=labels, **soft),
+        on("s", "web-1", cpu="500m", labels=labels),
+        on("b", "kept", cpu="1", annotations=FrozenMap({DO_NOT_DISRUPT: "true"})),
+    )
+    assert [each.node for each in made.actions if begins_drain(each)] == (["a"] if goes else [])
+    codes = [each.code for each in made.kept if each.node == "a"]
+    assert codes == ([] if goes else ["not-preferred"])

@@ -21,9 +21,9 @@ SPREAD_PODS_MAX = 200
 If hundreds of nodes with pods may be drained at once, only the last moves are.
 """
 _LAST = 3.0
-"""Subtracted from the share of free room for a soft taint. By the weights of kube-scheduler's
-default profile such a taint counts three times as much as all of a node's room, and more than any
-single preference of a pod."""
+"""Subtracted from the share of free room of the rows with the most soft taints, and in proportion
+from others. By the weights of kube-scheduler's default profile these count three times as much as
+all of a node's room, and more than any single preference of a pod."""
 _FULL = 100.0
 """The highest score that one plugin of kube-scheduler gives, as `Preferences` counts them."""
 SoftTaints = Mapping[int, Sequence[Taint]]
@@ -82,7 +82,7 @@ def spread_over(
     """Remove what was moved, and place pods of these classes one after the other.
 
     Each goes to the row with the largest share of free CPU and memory that takes it. Rows with our
-    soft taint, or with one of others that it does not tolerate, come after all others.
+    soft taint, or with more of those of others that it does not tolerate, come after all others.
 
     Args:
         sim: The what-if cluster, which is changed.
@@ -101,21 +101,24 @@ def spread_over(
             sim.place(pod_class, np.array([row]), np.array([-amount]))
     rows: list[int] = []
     offers = np.maximum(sim.offers[:, :CPU_AND_MEMORY], 1)
-    disliked = np.zeros(sim.rows)
-    disliked[list(marked)] = _LAST
-    share = (sim.free[:, :CPU_AND_MEMORY] / offers).mean(axis=1) - disliked
+    ours = np.zeros(sim.rows)
+    ours[list(marked)] = 1
+    share = (sim.free[:, :CPU_AND_MEMORY] / offers).mean(axis=1)
     for pod_class in classes:
         takes = among & (sim.room(pod_class, MOVES) > 0)
-        liked = share - _not_tolerated(pod_class, foreign, sim.rows) if foreign else share
+        disliked = ours
+        if foreign:
+            disliked = ours + _not_tolerated(pod_class, foreign, sim.rows)
+            disliked /= disliked[takes].max(initial=1)
+        liked = share - _LAST * disliked
         if preferences is not None and preferences.matter([pod_class]):
             wanted = preferences.scores(pod_class) / _FULL
-            liked = liked + np.pad(wanted, (0, sim.rows - len(wanted)))
+            liked += np.pad(wanted, (0, sim.rows - len(wanted)))
         chosen = int(np.where(takes, liked, -np.inf).argmax())
         if not takes[chosen]:
             break
         sim.place(pod_class, np.array([chosen]), np.ones(1, dtype=np.int64))
         share[chosen] = (sim.free[chosen, :CPU_AND_MEMORY] / offers[chosen]).mean()
-        share[chosen] -= disliked[chosen]
         rows.append(chosen)
     return rows
 
@@ -137,16 +140,10 @@ def fit_spread(
 
 
 def _not_tolerated(pod_class: PodClass, foreign: SoftTaints, rows: int) -> FloatArray:
-    """Return for each of the rows what is subtracted for taints that the pods do not tolerate."""
-    known = pod_class.spec.tolerations
-    off = np.zeros(rows)
-    off[
-        [
-            row
-            for row, taints in foreign.items()
-            if not all(any(each.tolerates(taint) for each in known) for taint in taints)
-        ]
-    ] = _LAST
+    """Return for each of the rows how many of these taints the pods do not tolerate."""
+    known, off = pod_class.spec.tolerations, np.zeros(rows)
+    for row, taints in foreign.items():
+        off[row] = sum(not any(each.tolerates(taint) for each in known) for taint in taints)
     return off
 
 

@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 
-from reconciler.model.actions import DO_NOT_DISRUPT, begins_drain
+from reconciler.model.actions import DO_NOT_DISRUPT, UNNEEDED_TAINT, begins_drain
 from reconciler.model.cluster import PodPreference, Preference, Taint
 from reconciler.model.frozen import FrozenMap
 from reconciler.model.selectors import NodeSelectorTerm, Requirement
 from reconciler.planner.settings import NodeLabel, SpotRescheduler
 from tests.builders import HOSTNAME, make_node, make_settings, near
-from tests.unit.planner.disruption.scale_in.scene import make_scene_fleet, on, planned
+from tests.unit.planner.disruption.scale_in.scene import make_scene_fleet, on, planned, unneeded
 
 RULES = SpotRescheduler(
     on_demand=NodeLabel(key="lifecycle", value="OnDemand"),
@@ -52,3 +52,20 @@ def test_pod_that_prefers_another_on_demand_node_stays(
     assert [each.node for each in made.actions if begins_drain(each)] == (["a"] if goes else [])
     codes = [each.code for each in made.kept if each.node == "a"]
     assert codes == ([] if goes else ["not-preferred"])
+
+
+def test_node_that_was_emptied_is_no_less_preferred_for_having_two_taints() -> None:
+    """The on-demand node that had been emptied last took the pods of the next one."""
+    fleet = replace(ON_DEMAND, taints=(TAINT,))
+    ours = Taint(key=UNNEEDED_TAINT, value="scale-in", effect="PreferNoSchedule")
+    labels = FrozenMap({"app": "web"})
+    made = planned(
+        make_settings(fleet, SPOT, spot_rescheduler=RULES),
+        make_node("a", fleet),
+        unneeded("b", fleet, 60, taints=(TAINT, ours)),
+        make_node("s", SPOT),
+        on("a", "web-0", cpu="500m", labels=labels, **BOTH),
+        on("s", "web-1", cpu="500m", labels=labels),
+    )
+    assert [each.node for each in made.actions if begins_drain(each)] == []
+    assert [each.code for each in made.kept if each.node == "a"] == ["not-preferred"]

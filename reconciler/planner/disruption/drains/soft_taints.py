@@ -68,7 +68,11 @@ def mark_unneeded(
             for name in unneeded
             if name in wanted and not is_marked(view.nodes[name])
         ),
-        *(_mark_kept_free(name) for name in sorted(kept_free) if not is_marked(view.nodes[name])),
+        *(
+            _mark_kept_free(name)
+            for name in sorted(kept_free - unneeded.keys())
+            if not is_marked(view.nodes[name])
+        ),
     ]
     builder.mark(*islice(changes, CHANGES_MAX))
 

@@ -5,9 +5,12 @@ from typing import Any
 
 from reconciler.model.actions import UNNEEDED_TAINT, TaintNode, UntaintNode
 from reconciler.model.cluster import Node, Taint
+from reconciler.model.ids import NodeName
 from reconciler.model.plan import Plan
-from reconciler.planner.settings import DisruptionBudget, ScaleInSettings
-from tests.builders import make_node, make_pod
+from reconciler.planner.disruption.drains.soft_taints import mark_unneeded
+from reconciler.planner.planner import decide
+from reconciler.planner.settings import DisruptionBudget, Headroom, ScaleInSettings
+from tests.builders import make_node, make_pod, make_settings, make_snapshot
 from tests.unit.planner.disruption.scale_in.scene import (
     FLEET,
     full,
@@ -126,6 +129,17 @@ def test_few_nodes_change_at_a_time() -> None:
     nodes = [waiting(f"n{number:02}") for number in range(30)]
     made = planned(FLEET, *nodes, make_node("b", FLEET), full("b"))
     assert softly(made)[0] == [f"n{number:02}" for number in range(10)]
+
+
+def test_node_that_is_unneeded_and_headroom_is_marked_once() -> None:
+    """The second taint replaced the first, and took one of the changes that a plan may make."""
+    headroom = Headroom(sector=FLEET.sector, nodes=1)
+    snapshot = make_snapshot(make_node("a", FLEET))
+    builder = decide(snapshot, make_settings(FLEET, headroom=(headroom,)))
+    before = len(builder.actions)
+    mark_unneeded(builder, {NodeName("a"): "deschedule"}, frozenset(), {})
+    (marks,) = builder.actions[before:]
+    assert marks.policy == "deschedule"
 
 
 def test_draining_node_keeps_its_mark_and_loses_it_when_it_is_given_back() -> None:

@@ -53,8 +53,10 @@ def calls(count: int, limit: Decimal | None) -> int:
         make_fleet_settings(f"f{number}", price=str(Decimal("0.1") + Decimal(number) / 1000))
         for number in range(count)
     ]
-    old = {"created_at": ago(90_000)}
-    nodes = [make_node(f"n{n:02}", fleets[n * count // NODES], **old) for n in range(NODES)]
+    nodes = [
+        make_node(f"n{n:02}", fleets[n * count // NODES], created_at=ago(90_000))
+        for n in range(NODES)
+    ]
     pods = [on(node.name, f"{node.name}-{n}", "1100m") for node in nodes for n in range(3)]
     world = made_of(fleets, *nodes, *pods, usd_per_hour_max=limit)
     plan(*world)  # fills the tables that plans share

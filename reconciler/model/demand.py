@@ -112,9 +112,9 @@ class FaultDemand:
     fleet: str = ""
     """Its name; empty: every fleet."""
     instance_type: str = ""
-    """Empty: every type. For capacity errors and interruptions only."""
+    """Empty: every type."""
     zone: str = ""
-    """Empty: every zone. For capacity errors and interruptions only."""
+    """Empty: every zone."""
     code: str = "InsufficientInstanceCapacity"
     """EC2's error code, of a capacity error."""
     instances: int = 1

@@ -4,6 +4,7 @@ The world has one state at a time; this module knows which faults cause it. Each
 separately: what another fault still refuses stays refused.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterable
 
 from reconciler.adapters.memory import MemoryWorld
@@ -12,6 +13,8 @@ from reconciler.model.ids import FleetId, InstanceId
 
 End = Callable[[], None]
 """Ends a fault; called once."""
+FleetPool = tuple[FleetId, str, str]
+"""What one fleet launches of an instance type in a zone."""
 
 
 class Faults:
@@ -26,8 +29,9 @@ class Faults:
         self._codes: dict[tuple[Pool, bool] | FleetId, list[str]] = {}
         """EC2's answer for a pool (for spot instances only, or for all) or a fleet: the code of
         each fault, the newest last."""
-        self._not_joining: dict[FleetId, int] = {}
-        self._slower: dict[FleetId, list[float]] = {}
+        self._not_joining: Counter[FleetPool] = Counter()
+        """How many faults keep instances of it from becoming nodes."""
+        self._slower: dict[FleetPool, list[float]] = {}
         self._noticed: set[InstanceId] = set()
         self.interruptions = 0
         """How many instances were given notice."""
@@ -62,26 +66,28 @@ class Faults:
 
         return end
 
-    def never_join(self, fleet: FleetId) -> End:
-        """Keep instances of a fleet from becoming nodes."""
-        self._not_joining[fleet] = self._not_joining.get(fleet, 0) + 1
-        self._world.never_join(fleet)
+    def never_join(self, pool: FleetPool) -> End:
+        """Keep instances of a pool from becoming nodes."""
+        fleet, instance_type, zone = pool
+        self._not_joining[pool] += 1
+        self._world.never_join(fleet, (instance_type, zone))
 
         def end() -> None:
-            self._not_joining[fleet] -= 1
-            self._world.never_join(fleet, never=self._not_joining[fleet] > 0)
+            self._not_joining[pool] -= 1
+            self._world.never_join(fleet, (instance_type, zone), never=self._not_joining[pool] > 0)
 
         return end
 
-    def slow_launches(self, fleet: FleetId, seconds: float) -> End:
-        """Make a fleet's launches take this much longer; of several faults the longest counts."""
-        slower = self._slower.setdefault(fleet, [])
+    def slow_launches(self, pool: FleetPool, seconds: float) -> End:
+        """Make a pool's launches take this much longer; of several faults the longest counts."""
+        fleet, instance_type, zone = pool
+        slower = self._slower.setdefault(pool, [])
         slower.append(seconds)
-        self._world.slow_launches(fleet, max(slower))
+        self._world.slow_launches(fleet, max(slower), (instance_type, zone))
 
         def end() -> None:
             slower.remove(seconds)
-            self._world.slow_launches(fleet, max(slower, default=0.0))
+            self._world.slow_launches(fleet, max(slower, default=0.0), (instance_type, zone))
 
         return end
 

@@ -22,9 +22,9 @@ from reconciler.model.demand import (
     PodDemand,
     PodEnd,
 )
-from reconciler.model.ids import FleetId, PodKey, Region
+from reconciler.model.ids import FleetId, PodKey
 from reconciler.simulation.controllers import Controllers
-from reconciler.simulation.faults import End, Faults, together
+from reconciler.simulation.faults import End, Faults, FleetPool, together
 
 
 @dataclass(slots=True)
@@ -235,18 +235,17 @@ class Feeder:
             )
 
     def _fault(self, fault: FaultDemand) -> None:
-        faults = self._faults
-        self.faults_of_nothing += not self._has_target(fault)
+        faults, pools = self._faults, self._pools_of(fault)
+        self.faults_of_nothing += not pools
         match fault.fault:
             case "capacity":
-                self._later(fault, self._no_capacity(fault))
+                self._later(fault, self._no_capacity(fault, pools))
             case "interruption":
                 self._interrupt(fault)
             case "never-join":
-                self._later(fault, together(map(faults.never_join, self._fleets_of(fault))))
+                self._later(fault, together(map(faults.never_join, pools)))
             case "slow-launch":
-                fleets = self._fleets_of(fault)
-                slow = together(faults.slow_launches(each, fault.seconds) for each in fleets)
+                slow = together(faults.slow_launches(each, fault.seconds) for each in pools)
                 self._later(fault, slow)
             case _:
                 assert_never(fault.fault)
@@ -259,28 +258,23 @@ class Feeder:
         names = [fault.fleet] if fault.fleet else sorted(self._fleets)
         return [each for name in names for each in self._fleets.get(name, ())]
 
-    def _no_capacity(self, fault: FaultDemand) -> End:
+    def _no_capacity(self, fault: FaultDemand, pools: Sequence[FleetPool]) -> End:
         """Make pools have no capacity; for one fleet, refuse its launches."""
         if fault.fleet and not (fault.instance_type or fault.zone):
             fleets = self._fleets_of(fault)
             return together(self._faults.refuse_launches(each, fault.code) for each in fleets)
-        return self._faults.refuse_pools(self._pools_of(fault), fault.code)
+        records = self._world.fleets.records
+        refused = {(records[fleet].shape.region, kind, zone) for fleet, kind, zone in pools}
+        return self._faults.refuse_pools(refused, fault.code)
 
-    def _has_target(self, fault: FaultDemand) -> bool:
-        """Return whether the config has what the fault names."""
-        if fault.fault in {"capacity", "interruption"}:
-            return bool(self._pools_of(fault))
-        return bool(self._fleets_of(fault))
-
-    def _pools_of(self, fault: FaultDemand) -> set[tuple[Region, str, str]]:
-        wanted = set(self._fleets_of(fault))
-        return {
-            (record.shape.region, *pool)
-            for fleet_id, record in self._world.fleets.records.items()
-            if fleet_id in wanted
-            for pool in record.shape.all_pools()
-            if fault.instance_type in {"", pool[0]} and fault.zone in {"", pool[1]}
-        }
+    def _pools_of(self, fault: FaultDemand) -> list[FleetPool]:
+        """Return what the fault is about; nothing if the config does not have what it names."""
+        return [
+            (fleet, instance_type, zone)
+            for fleet in self._fleets_of(fault)
+            for instance_type, zone in self._world.fleets.records[fleet].shape.all_pools()
+            if fault.instance_type in {"", instance_type} and fault.zone in {"", zone}
+        ]
 
     def _interrupt(self, fault: FaultDemand) -> None:
         """Take back spot instances, the oldest first; those with a notice are ending already."""

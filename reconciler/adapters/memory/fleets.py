@@ -33,10 +33,10 @@ class FleetRecord:
     errors: list[FleetEvent] = field(default_factory=list)
     refusal_code: str | None = None
     """When set, no launch succeeds."""
-    joins: bool = True
-    """Whether its instances become nodes."""
-    slower_seconds: float = 0.0
-    """Added to each launch."""
+    not_joining: frozenset[tuple[str, str]] = frozenset()
+    """Instance types and zones whose instances do not become nodes."""
+    slower_seconds: dict[tuple[str, str], float] = field(default_factory=dict)
+    """Added to each launch of a type in a zone."""
     locked: bool = False
     """Still `modifying`, so that ModifyFleet is refused."""
     retry_planned: bool = False
@@ -202,7 +202,7 @@ class MemoryFleets:
         self._alive.setdefault(record.id, {})[instance.id] = None
         self.launches.append((instance.id, record.id, self._clock.monotonic_seconds()))
         self._objects.touch()
-        wait = self.launch_seconds(shape) + record.slower_seconds
+        wait = self.launch_seconds(shape) + record.slower_seconds.get(pool, 0.0)
         join = self.join_seconds(shape)
         self._schedule(wait, instance.id, lambda: self._run(instance.id, record, join))
         for watch in self.watchers:
@@ -210,7 +210,8 @@ class MemoryFleets:
 
     def _run(self, instance_id: InstanceId, record: FleetRecord, join_seconds: float) -> None:
         self._set_state(instance_id, "running")
-        if record.joins:
+        instance = self.instances[instance_id]
+        if (instance.instance_type, instance.zone) not in record.not_joining:
             self._schedule(join_seconds, instance_id, lambda: self._join(instance_id, record))
 
     def _join(self, instance_id: InstanceId, record: FleetRecord) -> None:

@@ -142,9 +142,19 @@ class MemoryWorld:
         for record in self.fleets.of_region(region):
             self.fleets.fulfil(record)
 
-    def slow_launches(self, fleet_id: FleetId, seconds: float) -> None:
-        """Make launches of a fleet take this much longer from now on."""
-        self._record(fleet_id).slower_seconds = seconds
+    def slow_launches(
+        self, fleet_id: FleetId, seconds: float, pool: tuple[str, str] | None = None
+    ) -> None:
+        """Make launches of a fleet take this much longer from now on.
+
+        Args:
+            fleet_id: The fleet.
+            seconds: How much longer.
+            pool: The only instance type and zone that this is about; None: all of the fleet's.
+        """
+        record = self._record(fleet_id)
+        pools = record.shape.all_pools() if pool is None else (pool,)
+        record.slower_seconds |= dict.fromkeys(pools, seconds)
 
     def lock_fleet(self, fleet_id: FleetId, *, locked: bool = True) -> None:
         """Keep a fleet `modifying`, so that it refuses changes, or make it active again."""
@@ -152,9 +162,20 @@ class MemoryWorld:
         record.locked = locked
         record.state = "modifying" if locked else "active"
 
-    def never_join(self, fleet_id: FleetId, *, never: bool = True) -> None:
-        """Keep instances of a fleet from becoming nodes (a bad AMI), or let them again."""
-        self._record(fleet_id).joins = not never
+    def never_join(
+        self, fleet_id: FleetId, pool: tuple[str, str] | None = None, *, never: bool = True
+    ) -> None:
+        """Keep instances of a fleet from becoming nodes (a bad AMI), or let them again.
+
+        Args:
+            fleet_id: The fleet.
+            pool: The only instance type and zone that this is about; None: all of the fleet's.
+            never: False ends it.
+        """
+        record = self._record(fleet_id)
+        pools = set(record.shape.all_pools() if pool is None else (pool,))
+        kept = record.not_joining - pools
+        record.not_joining = kept | pools if never else kept
 
     def change_template(self, fleet_id: FleetId) -> None:
         """Give a fleet's launch template a new version, which its next instances use."""

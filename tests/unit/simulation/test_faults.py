@@ -102,3 +102,27 @@ def test_interruptions_that_are_drawn_count_an_instance_once() -> None:
     found = played([pod("a"), fault(120, fault="interruption")], often)
     spot = sum(launch.spot for launch in found.launches)
     assert 0 < found.interruptions <= spot
+
+
+@pytest.mark.parametrize("kind", ["never-join", "slow-launch"])
+@pytest.mark.parametrize("other", [{"instance_type": "other.type"}, {"zone": "us-west-2z"}])
+def test_fault_of_another_type_or_zone_hits_no_instance_and_is_counted(
+    kind: str, other: dict[str, str]
+) -> None:
+    """An image that does not boot on one type was played as one that boots on none."""
+    found = played([fault(0, None, fault=kind, seconds=1200, **other), pod("a")])
+    assert found.faults_of_nothing == 1
+    (wait,) = found.history.waits
+    assert wait < 120
+
+
+@pytest.mark.parametrize("kind", ["never-join", "slow-launch"])
+@pytest.mark.parametrize("own", [{"instance_type": "small.type"}, {"zone": "us-west-2a"}])
+def test_fault_of_a_type_or_zone_hits_the_instances_launched_there(
+    kind: str, own: dict[str, str]
+) -> None:
+    """The first node of a fleet is launched in its first zone."""
+    found = played([fault(0, None, fault=kind, seconds=9000, **own), pod("a")])
+    assert found.faults_of_nothing == 0
+    assert found.launches
+    assert not found.history.waits

@@ -88,8 +88,9 @@ class Controllers:
 
     def _daemon_set(self, controller: _Controller, *, deleted: bool) -> None:
         owner, objects = controller.owner, self._world.objects
-        objects.remove_daemon_set(controller.namespace, owner.name)
-        if not deleted and controller.spec is not None:
+        if deleted:
+            objects.remove_daemon_set(controller.namespace, owner.name)
+        elif controller.spec is not None:
             objects.add_daemon_set(
                 DaemonSet(namespace=controller.namespace, name=owner.name, uid=owner.uid,
                           spec=controller.spec)

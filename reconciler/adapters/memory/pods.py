@@ -84,17 +84,32 @@ class MemoryObjects:
         self.schedule(node.name)
 
     def add_daemon_set(self, daemon_set: DaemonSet) -> None:
-        """Create a DaemonSet, with a pod on every node that it matches."""
+        """Create a DaemonSet, or change the one of its name; each node that it matches gets a pod.
+
+        The scheduler runs when the new pods are there: no other pod gets the room of the old ones
+        in between.
+        """
+        if daemon_set in self.daemon_sets:
+            return
+        former = self._take_daemon_set(daemon_set.namespace, daemon_set.name)
+        for pod in former:
+            self._drop(pod)
         self.daemon_sets.append(daemon_set)
         for name in sorted(self.nodes):
             self._run_daemon(daemon_set, self.nodes[name])
+        if former:
+            self.touch(pressing=False)
+            self.schedule()
 
     def remove_daemon_set(self, namespace: str, name: str) -> None:
         """Delete a DaemonSet and its pods."""
+        self.remove_pods([pod.key for pod in self._take_daemon_set(namespace, name)])
+
+    def _take_daemon_set(self, namespace: str, name: str) -> list[Pod]:
+        """Forget a DaemonSet, if there is one, and return its pods, which are still there."""
         gone = [d for d in self.daemon_sets if (d.namespace, d.name) == (namespace, name)]
         self.daemon_sets = [each for each in self.daemon_sets if each not in gone]
-        for each in gone:
-            self.remove_pods(pod.key for pod in self.owned(namespace, each.uid))
+        return [pod for each in gone for pod in self.owned(namespace, each.uid)]
 
     def _run_daemon(self, daemon_set: DaemonSet, node: Node) -> None:
         """Create or remove the pod that a DaemonSet has on a node."""

@@ -281,6 +281,23 @@ def test_daemon_set_runs_on_every_node_and_counts_for_no_wait() -> None:
     assert len(found.history.waits) == 5
 
 
+@pytest.mark.parametrize("template", ["1", "1100m"], ids=["unchanged", "rollout"])
+def test_line_of_a_daemon_set_leaves_its_room_to_nobody_else(template: str) -> None:
+    """Recordings repeat all DaemonSets at midnight, and pods that had no room got theirs."""
+    config = make_settings(make_fleet_settings(max_capacity=1), search_budget_seconds=0.0)
+    lines: list[DemandLine] = [
+        web(kind="DaemonSet", spec=make_spec("1", "1Gi")),
+        PodDemand(at=AT, id="a", spec=make_spec("2500m", "1Gi")),
+        PodDemand(at=after(1), id="b", spec=SPEC),
+        web(1800, kind="DaemonSet", spec=make_spec(template, "1Gi")),
+    ]
+    made = Simulation(folded(lines), config, OPTIONS)
+    result = made.run()
+    assert result.history.waiting == 1
+    (agent,) = [pod for pod in made.world.pods() if pod.daemon]
+    assert agent.spec == make_spec(template, "1Gi")
+
+
 def test_cron_job_starts_by_its_schedule_until_it_ends() -> None:
     """Most of a night's load."""
     cron = CronDemand(at=AT, id="c", schedule="*/10 * * * *", spec=SPEC, pods=3,

@@ -74,12 +74,16 @@ class Feeder:
         self._jobs = 0
         self.pods = 0
         """How many pods were created from demand."""
+        self.jobs_ended_early = 0
+        """Pods that run to completion, Jobs' among them, that lost their node before their end: a
+        controller's start again; not those that their owner deleted."""
         self.facts: list[FleetFact] = []
         self.faults_of_nothing = 0
         """Faults of a fleet, type or zone that the config does not have."""
         self._next: Iterator[DemandLine] = iter(lines)
         self._line = next(self._next, None)
         world.objects.watchers.append(self._occupies)
+        world.objects.pod_watchers.append(self._changed)
         world.objects.successor_watchers.append(self._succeeded)
         self._await()
 
@@ -150,10 +154,23 @@ class Feeder:
         """Note a controller's replacement of a pod of demand; it runs from the beginning."""
         run = self._runs.pop(before.key.uid, None)
         if run is not None:
+            self._lost(run, before)
             run.key = after.key
             self._runs[after.key.uid] = run
             if run.demand.id in self._places:
                 self._places[run.demand.id] = after.key.uid
+
+    def _changed(self, before: Pod | None, after: Pod | None) -> None:
+        """Handle a pod without a controller that is gone before its end: nothing replaces it."""
+        if after is None and before is not None and before.owner is None:
+            run = self._runs.pop(before.key.uid, None)
+            if run is not None:
+                self._lost(run, before)
+
+    def _lost(self, run: _Run, pod: Pod) -> None:
+        """Count a pod of demand that was evicted, or lost its node."""
+        to_completion = pod.runs_to_completion or run.demand.ran_seconds is not None
+        self.jobs_ended_early += to_completion and pod.node_name is not None
 
     def _delete_at(self, until: datetime, demand: PodDemand) -> None:
         """Delete the pod at a time, together with all others that are deleted then."""

@@ -55,7 +55,7 @@ def figures(result: Result, name: str, workloads: int = WORKLOADS_SHOWN) -> Json
         "waiting": _waiting(result, workloads),
         "evictions": dict(sorted(result.history.evictions.items())),
         "interruptions": result.interruptions,
-        "jobs_ended_early": result.history.jobs_ended,
+        "jobs_ended_early": result.jobs_ended_early,
         "moments": [
             {
                 "at": rfc3339_exact(each.snapshot.at),

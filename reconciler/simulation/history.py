@@ -64,9 +64,6 @@ class History:
         self._long_waits = LongWaits()
         self.evictions: Counter[str] = Counter()
         """By the policy that requested them."""
-        self.jobs_ended = 0
-        """Pods that run to completion, Jobs' among them, that lost their node before their end and
-        started again; not those that their owner deleted."""
         self.pending: dict[int, int] = {}
         """The maximum of pods without a node, by minute; minutes without such pods are left out."""
         self.moments: list[Moment] = []
@@ -78,7 +75,6 @@ class History:
         self._waiting: dict[str, datetime] = {}
         world.objects.watchers.append(self._occupies)
         world.objects.pod_watchers.append(self._changed)
-        world.objects.successor_watchers.append(self._succeeded)
         self._pods = world.pods
 
     def _now(self) -> float:
@@ -142,10 +138,6 @@ class History:
             seconds = (self._clock.now() - created).total_seconds()
             self.waits.append(seconds)
             self._long_waits.add(pod, seconds)
-
-    def _succeeded(self, before: Pod, _after: Pod) -> None:
-        """Note a pod that a controller made in place of one that was evicted or lost."""
-        self.jobs_ended += before.runs_to_completion and before.node_name is not None
 
     def planned(self, snapshot: Snapshot, _plan: Plan) -> None:
         """Record the moment of a plan."""

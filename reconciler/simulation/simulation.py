@@ -80,6 +80,8 @@ class Result:
     facts: tuple[FleetFact, ...]
     cycles: int
     interruptions: int
+    jobs_ended_early: int
+    """Pods that run to completion, and lost their node before they had."""
     controllers_without_spec: int
     """Controllers that have no pods because the demand never said what these request."""
     faults_of_nothing: int
@@ -243,6 +245,7 @@ class Simulation:
             facts=tuple(self.feeder.facts),
             cycles=self.process.cycles,
             interruptions=self.faults.interruptions,
+            jobs_ended_early=self.feeder.jobs_ended_early,
             controllers_without_spec=self.feeder.controllers_without_spec,
             faults_of_nothing=self.feeder.faults_of_nothing,
         )

@@ -180,7 +180,7 @@ class Month:
         found = self.outcome
         found.cpu_seconds = process_time() - begin
         found.cycles, found.pods = result.cycles, self._simulation.feeder.pods
-        found.waits, found.jobs_lost = list(result.history.waits), result.history.jobs_ended
+        found.waits, found.jobs_lost = list(result.history.waits), result.jobs_ended_early
         found.unbound = result.history.waiting
         for begun, pod in self._bound.values():
             self._note(pod, begun, found.seconds)

@@ -312,15 +312,6 @@ def test_pod_that_its_owner_deletes_is_gone_wherever_it_is_by_then() -> None:
     assert pods_after([pod], 700) == []
 
 
-def test_pod_of_a_job_that_its_owner_deletes_did_not_end_early() -> None:
-    """Only what evictions and lost nodes cost Jobs is what a config is judged by."""
-    owner = Owner(kind="Job", name="build")
-    pod = PodDemand(at=AT, id="build", spec=SPEC, controller=owner, until=after(600))
-    assert played([pod]).history.jobs_ended == 0
-    fault = FaultDemand(at=after(300), fault="interruption")
-    assert played([pod, fault]).history.jobs_ended == 1
-
-
 def test_pod_that_is_deleted_while_it_waits_counts_with_its_wait() -> None:
     """Nobody serves it: a report without it would praise the config that does so."""
     whole = make_spec("900", "2Gi")

@@ -212,9 +212,10 @@ def _series(result: Result) -> Json:
             low, high = max(launch.begin, index * step), min(launch.end, (index + 1) * step)
             nodes[launch.fleet][index] += max(0.0, high - low) / step
     pending = [0] * POINTS
-    for minute, count in result.history.pending.items():
-        index = min(POINTS - 1, int(minute * MINUTE_SECONDS / step))
-        pending[index] = max(pending[index], count)
+    for minute, count in result.history.waiting_by_minute().items():
+        low, high = minute * MINUTE_SECONDS / step, (minute + 1) * MINUTE_SECONDS / step
+        for index in range(int(low), min(POINTS, ceil(high))):
+            pending[index] = max(pending[index], count)
     return {
         "step_seconds": round(step, 6),
         "nodes": {name: [round(n, 3) for n in values] for name, values in nodes.items()},

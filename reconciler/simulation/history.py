@@ -4,6 +4,7 @@ from array import array
 from collections import Counter
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from math import ceil
 
 from reconciler.adapters.memory import MemoryWorld
 from reconciler.loops.workloads import Workload
@@ -64,8 +65,9 @@ class History:
         self._long_waits = LongWaits()
         self.evictions: Counter[str] = Counter()
         """By the policy that requested them."""
-        self.pending: dict[int, int] = {}
-        """The maximum of pods without a node, by minute; minutes without such pods are left out."""
+        self._waiting_by_minute: dict[int, int] = {}
+        self._waiting_noted = 0.0
+        """Until when `_waiting_by_minute` is complete, in seconds since the beginning."""
         self.moments: list[Moment] = []
         self.plans = 0
         self.created = 0
@@ -87,6 +89,7 @@ class History:
         if pod.daemon:
             return
         uid = pod.key.uid
+        self._note_waiting()
         self.created += before is None
         if after is not None and pod.node_name is None and not (pod.finished or pod.gated):
             self._waiting.setdefault(uid, pod.created_at or self._start)
@@ -102,12 +105,23 @@ class History:
         self.deleted_waiting += 1
         self._long_waits.add(pod, seconds, deleted=True)
 
-    def note_pending(self) -> None:
-        """Record how many pods still wait after the scheduler has run."""
-        count = len(self._waiting)
-        if count:
-            minute = int(self._now() // MINUTE_SECONDS)
-            self.pending[minute] = max(self.pending.get(minute, 0), count)
+    def _note_waiting(self) -> None:
+        """Record how many pods have waited until now; a number that lasts no time is left out."""
+        now, count = self._now(), len(self._waiting)
+        if count and now > self._waiting_noted:
+            by_minute = self._waiting_by_minute
+            first = int(self._waiting_noted // MINUTE_SECONDS)
+            for minute in range(first, ceil(now / MINUTE_SECONDS)):
+                by_minute[minute] = max(by_minute.get(minute, 0), count)
+        self._waiting_noted = now
+
+    def waiting_by_minute(self) -> dict[int, int]:
+        """Return the maximum of pods without a node in each minute since the beginning.
+
+        Minutes without such pods are left out. Call it at the end.
+        """
+        self._note_waiting()
+        return self._waiting_by_minute
 
     @property
     def waiting(self) -> int:
@@ -142,7 +156,6 @@ class History:
     def planned(self, snapshot: Snapshot, _plan: Plan) -> None:
         """Record the moment of a plan."""
         self.plans += 1
-        self.note_pending()
         count = len(self._waiting)
         if not count:
             return

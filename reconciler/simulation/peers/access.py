@@ -84,7 +84,6 @@ class Access:
     def passed(self) -> None:
         """Count a pass of the model over the whole cluster."""
         self._history.plans += 1
-        self._history.note_pending()
 
     # ---- nodes that come and go -----------------------------------------------------------
 

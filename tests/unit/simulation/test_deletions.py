@@ -33,4 +33,4 @@ def test_waiting_pods_get_no_node_of_those_that_are_deleted_with_them(
     calm = Chances(interruptions_per_hour=0, capacity_errors_per_day=0)
     options = Options(days=0.06, chances=calm)
     result = Simulation(folded(lines), make_settings(fleet), options).run()
-    assert result.history.deleted_waiting == result.history.pending[59] > 3
+    assert result.history.deleted_waiting == result.history.waiting_by_minute()[59] > 3

@@ -33,7 +33,7 @@ def figures(result: Result, name: str, workloads: int = WORKLOADS_SHOWN) -> Json
     return {
         "config": name,
         "start": rfc3339_exact(result.start),
-        "days": round(result.seconds / DAY_SECONDS, 6),
+        "days": round(result.days, 6),
         "pods": result.history.created,
         "plans": result.history.plans,
         "notes": notes(result),
@@ -43,7 +43,7 @@ def figures(result: Result, name: str, workloads: int = WORKLOADS_SHOWN) -> Json
         },
         "cost": {
             "usd": _money(usd),
-            "usd_per_day": _money(usd / max(1e-9, result.seconds / DAY_SECONDS)),
+            "usd_per_day": _money(usd / max(1e-9, result.days)),
             "usd_lower_bound": _money(least),
             "above_lower_bound": _share(usd - least, least),
             "prices": None if result.settings.prices is None else str(result.settings.prices),
@@ -104,14 +104,14 @@ def _bound_by_hour(result: Result) -> dict[int, float]:
 
 
 def _by_day(result: Result, bound: Mapping[int, float]) -> list[Json]:
-    """Return each day's cost and its lower bound."""
-    days = max(1, ceil(result.seconds / DAY_SECONDS))
+    """Return each day's cost and its lower bound; the second before the first line is of one."""
+    days = max(1, ceil(result.days))
     usd = [0.0] * days
     for launch in result.launches:
         at = launch.begin
         while at < launch.end:
-            day = int(at // DAY_SECONDS)
-            end = min(launch.end, (day + 1) * DAY_SECONDS)
+            day = min(days - 1, int(at // DAY_SECONDS))
+            end = launch.end if day == days - 1 else min(launch.end, (day + 1) * DAY_SECONDS)
             usd[day] += (end - at) / HOUR_SECONDS * launch.usd_per_hour
             at = end
     least = [0.0] * days

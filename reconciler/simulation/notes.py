@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from reconciler.model.text import counted_noun
-from reconciler.simulation.simulation import Result
+from reconciler.simulation.simulation import DAY_SECONDS, Result
 
 SHORT_SECONDS: Final = 300.0
 """A node takes about a minute to join, so figures of a shorter time do not represent a day."""
@@ -17,9 +17,10 @@ def notes(result: Result) -> list[str]:
 
 
 def _notes(result: Result) -> Iterator[str]:
-    if result.options.days is None and result.seconds < SHORT_SECONDS:
+    spans = result.days * DAY_SECONDS
+    if result.options.days is None and spans < SHORT_SECONDS:
         yield (
-            f"the demand spans {result.seconds:,.0f} s only, so that its figures per day say "
+            f"the demand spans {spans:,.0f} s only, so that its figures per day say "
             "little: record for longer, or give --days N"
         )
     if not result.history.created:

@@ -70,6 +70,7 @@ class Result:
     options: Options
     start: datetime
     seconds: float
+    """From the start to the end."""
     pods: int
     offers: tuple[Offer, ...]
     launches: tuple[Launch, ...]
@@ -86,6 +87,11 @@ class Result:
     """Controllers that have no pods because the demand never said what these request."""
     faults_of_nothing: int
     """Faults of a fleet, type or zone that the config does not have."""
+
+    @property
+    def days(self) -> float:
+        """Return how many days of the demand it has, from the first line on."""
+        return (self.seconds - LEAD_SECONDS) / DAY_SECONDS
 
 
 class Simulation:
@@ -116,7 +122,7 @@ class Simulation:
             raise InputError(demand.name, "it is empty", "give a file with at least one line")
         self._settings, self._options, self._progress = settings, options, progress
         start = demand.begin - timedelta(seconds=LEAD_SECONDS)
-        whole = max(1.0, (demand.end - start).total_seconds())
+        whole = max(1.0, (demand.end - demand.begin).total_seconds())
         if options.days is None and whole > DAYS_MAX * DAY_SECONDS:
             raise InputError(
                 demand.name,
@@ -124,7 +130,9 @@ class Simulation:
                 f"{demand.end:%Y-%m-%d}; at most {DAYS_MAX:,} are played",
                 "correct its times, or play the first N days with --days N",
             )
-        self.seconds = options.days * DAY_SECONDS if options.days is not None else whole
+        self.seconds = LEAD_SECONDS + (
+            options.days * DAY_SECONDS if options.days is not None else whole
+        )
         self.world = MemoryWorld(cluster=settings.cluster, delays=Delays(
             modify=1, terminate=30, node_gone=20, pod_stop=5, pod_start=5,
         ), start=start, scoring=options.scoring)  # fmt: skip

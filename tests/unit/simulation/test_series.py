@@ -43,3 +43,28 @@ def test_pods_that_find_their_node_at_once_wait_in_no_point() -> None:
     waiting = report([("a", made.run())])["runs"][0]["series"]["pods_waiting"]
     assert max(waiting) == 1
     assert not any(waiting[POINTS // 4 :])
+
+
+def test_demand_of_whole_days_has_as_many_days_in_the_report() -> None:
+    """The second before the first line made an empty last day in the plot of a week."""
+    ends = PodDemand(at=AT + timedelta(days=2), id="end", spec=make_spec("1"))
+    settings = make_settings(make_fleet_settings(min_capacity=1), search_budget_seconds=0.0)
+    lines = [PodDemand(at=AT, id="first", spec=make_spec("1")), ends]
+    rare = replace(OPTIONS, sleep_seconds=3600.0)
+    whole, told = (
+        report([("a", Simulation(folded(lines), settings, replace(rare, days=days)).run())])[
+            "runs"
+        ][0]
+        for days in (None, 2.0)
+    )
+    assert whole["days"] == 2
+    assert [each["day"] for each in whole["cost"]["by_day"]] == [1, 2]
+    assert whole["cost"] == told["cost"]
+
+
+def test_last_moment_of_a_demand_belongs_to_it() -> None:
+    """Pods that their owner deletes then have not waited until after the end."""
+    pod = PodDemand(at=AT, id="huge", spec=make_spec("900"), until=AT + timedelta(minutes=10))
+    settings = make_settings(make_fleet_settings(), search_budget_seconds=0.0)
+    history = Simulation(folded([pod]), settings, OPTIONS).run().history
+    assert (history.deleted_waiting, history.waiting) == (1, 0)

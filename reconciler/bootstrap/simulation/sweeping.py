@@ -7,7 +7,7 @@ import signal
 import socket
 import threading
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -27,7 +27,7 @@ from reconciler.bootstrap.simulation.simulating import (
     writable,
 )
 from reconciler.config.document import read_document, write_document
-from reconciler.config.environment import parse_with_overrides
+from reconciler.config.environment import Flags, parse_with_overrides, stated_values
 from reconciler.config.loader import Purpose, read_config_bytes
 from reconciler.model.demand import Demand
 from reconciler.model.errors import ToolError, UsageError, why_not_reached
@@ -85,10 +85,11 @@ def sweep(request: SweepRequest, on_progress: OnProgress) -> tuple[Json, Mapping
     Raises:
         ConfigError: A combination is not a valid config.
         InputError: The demand cannot be read.
-        UsageError: A sweep cannot be read, or Dask is not installed.
+        UsageError: A sweep cannot be read or would change nothing, or Dask is not installed.
         ToolError: A point failed, or the Dask cluster cannot be reached.
     """
     wanted = points(request.sweeps)
+    _check_replaced(wanted[0], request.simulation.flags)
     document = read_document(
         read_config_bytes(request.simulation.config), name=request.simulation.config
     )
@@ -109,6 +110,21 @@ def sweep(request: SweepRequest, on_progress: OnProgress) -> tuple[Json, Mapping
         "report.json": orjson.dumps(report, option=FORM) + b"\n",
         "report.html": page(report).encode(),
     }
+
+
+def _check_replaced(keys: Iterable[str], flags: Flags) -> None:
+    """Refuse keys whose values a flag or an environment variable replaces at every point.
+
+    Raises:
+        UsageError: One of the keys is such a one.
+    """
+    replaced = {".".join(setting.path): said for setting, (said, _) in stated_values(flags).items()}
+    for key in keys:
+        if key in replaced:
+            source = replaced[key]
+            raise UsageError(
+                "--sweep", f"{key} changes nothing while {source} is given", f"leave {source} out"
+            )
 
 
 def _task(request: SimulateRequest, document: Json, point: Mapping[str, str]) -> Task:

@@ -140,6 +140,20 @@ def test_point_that_is_no_config_ends_the_sweep_before_it_begins(files: Simulate
         )
 
 
+def test_key_that_flag_or_variable_replaces_is_refused(
+    files: SimulateRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All points were the same, and the recommendation was to keep a value that none had."""
+    idle = SweepRequest(simulation=files, sweeps=("scale_in.idle_threshold=1m,5m",), workers=0)
+    monkeypatch.setenv("RECONCILER_IDLE_THRESHOLD", "2m")
+    with pytest.raises(UsageError, match="idle_threshold changes nothing while RECONCILER_IDLE"):
+        sweep(idle, silent)
+    elsewhere = replace(files, flags={"regions": "us-west-2"})
+    regions = replace(idle, simulation=elsewhere, sweeps=("regions=us-east-1,us-west-2",))
+    with pytest.raises(UsageError, match="regions changes nothing while --regions"):
+        sweep(regions, silent)
+
+
 def test_config_of_a_sweep_is_read_as_everywhere(files: SimulateRequest) -> None:
     """YAML 1.1 makes 8 of `010`, which is refused elsewhere, and 480 seconds of `8:00`."""
     Path(files.config).write_text(f"{CONFIG}critical_error_threshold: 010\n")

@@ -192,6 +192,7 @@ def _waiting(result: Result, workloads: int) -> Json:
                 "workload": str(workload),
                 "pods": wait.pods,
                 "longest_seconds": round(wait.longest_seconds, 3),
+                "waited_seconds_together": round(wait.seconds, 3),
                 "without_a_node_at_the_end": wait.without_a_node,
                 "deleted_without_a_node": wait.deleted,
             }

@@ -15,7 +15,7 @@ _OTHERS: Final = Workload(namespace="", kind="", name="others")
 
 @dataclass(slots=True, kw_only=True)
 class LongWait:
-    """The pods of one workload that waited long."""
+    """The pods of one workload that waited long, or were deleted before they had a node."""
 
     pods: int = 0
     longest_seconds: float = 0.0
@@ -28,16 +28,19 @@ class LongWait:
 
 
 class LongWaits:
-    """Counts the pods that waited for longer than `LONG_SECONDS`, by workload."""
+    """Counts the pods that waited for longer than `LONG_SECONDS`, by workload.
+
+    Pods that were deleted before they had a node count however long they waited. Pods that wait at
+    the end count only if it is long already: the others may be about to get their node.
+    """
 
     def __init__(self) -> None:
         self._found: dict[Workload, LongWait] = {}
 
     def add(self, pod: Pod, seconds: float, *, deleted: bool = False) -> None:
-        """Count a pod that found a node or was deleted after this time, if that is long."""
-        wait = _counted(self._found, pod, seconds)
-        if wait is not None:
-            wait.deleted += deleted
+        """Count a pod that found a node after this time, if that is long, or was deleted."""
+        if deleted or seconds > LONG_SECONDS:
+            _count(self._found, pod, seconds).deleted += deleted
 
     def worst(
         self, number: int, still: Iterable[tuple[Pod, float]]
@@ -50,17 +53,14 @@ class LongWaits:
         """
         found = {workload: replace(wait) for workload, wait in self._found.items()}
         for pod, seconds in still:
-            wait = _counted(found, pod, seconds)
-            if wait is not None:
-                wait.without_a_node += 1
+            if seconds > LONG_SECONDS:
+                _count(found, pod, seconds).without_a_node += 1
         ordered = sorted(found.items(), key=lambda item: (-item[1].seconds, item[0]))
         return ordered[:number]
 
 
-def _counted(found: dict[Workload, LongWait], pod: Pod, seconds: float) -> LongWait | None:
-    """Count a pod with its workload and return the entry; None: it did not wait long."""
-    if seconds <= LONG_SECONDS:
-        return None
+def _count(found: dict[Workload, LongWait], pod: Pod, seconds: float) -> LongWait:
+    """Count a pod with its workload and return the entry."""
     workload = workload_of(pod)
     if workload not in found and len(found) >= WORKLOADS_MAX:
         workload = _OTHERS

@@ -10,6 +10,10 @@ from reconciler.model.text import counted_noun
 Json = Mapping[str, Any]
 _WORKLOADS_MAX: Final = 10
 _WORKLOADS_IN_JSON: Final = 20
+_LONGER_SECONDS: Final = 60.0
+_LONGER_SHARE: Final = 0.1
+"""Waits that grow by no more than either of these are not reported: launches take as many seconds
+more or less by chance."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,7 +98,10 @@ def _change(was: float, now: float) -> str:
         return ""
     if was == 0:
         return f"{now - was:+,.2f}".rstrip("0").rstrip(".")
-    return f"{(now - was) / was:+.0%}"
+    share = (now - was) / was
+    if abs(share) < 0.0005:
+        return "about the same"
+    return f"{share:+.1%}" if abs(share) < 0.01 else f"{share:+.0%}"
 
 
 def _who_waits(before: Json | None, after: Json) -> list[str]:
@@ -102,22 +109,41 @@ def _who_waits(before: Json | None, after: Json) -> list[str]:
     known = {} if before is None else {w["workload"]: w for w in before["waiting"]["workloads"]}
     lines = []
     for each in after["waiting"]["workloads"]:
-        earlier = known.get(each["workload"], {})
-        never = _never_placed(each)
-        more = each["pods"] - earlier.get("pods", 0)
-        if never <= _never_placed(earlier) and more <= 0:
-            continue
-        pods = f"{each['pods']:,} {_noun(each['pods'])} wait{'s' if each['pods'] == 1 else ''}"
-        text = f"- {code(each['workload'])}: {pods} longer than two minutes"
-        if never:
-            text += f", **{never:,} {'finds' if never == 1 else 'find'} no node**"
-        lines.append(f"{text} (the longest {each['longest_seconds']:,.0f} s)")
+        earlier = known.get(each["workload"])
+        if earlier is None or _waits_longer(each, earlier):
+            lines.append(f"- {code(each['workload'])}: {_wait_of(each, earlier)}")
     if not lines:
         return []
     more_lines = len(lines) - _WORKLOADS_MAX
     rest = [f"- … and {counted_noun(more_lines, 'more workload')}"] if more_lines > 0 else []
     head = "Who would wait:" if before is None else "Who would wait longer:"
     return [head, "", *lines[:_WORKLOADS_MAX], *rest, ""]
+
+
+def _waits_longer(now: Json, before: Json) -> bool:
+    """Return whether more pods of a workload wait long or find no node, or they wait for longer."""
+    if _never_placed(now) > _never_placed(before) or now["pods"] > before["pods"]:
+        return True
+    return any(
+        now[key] - before[key] > max(_LONGER_SECONDS, _LONGER_SHARE * before[key])
+        for key in ("longest_seconds", "waited_seconds_together")
+    )
+
+
+def _wait_of(workload: Json, before: Json | None) -> str:
+    """Return how many of its pods wait long, how many find no node, and the longest wait."""
+    never = _never_placed(workload)
+    placed = workload["pods"] - never
+    parts = []
+    if placed:
+        wait = "waits" if placed == 1 else "wait"
+        parts.append(f"{placed:,} {_noun(placed)} {wait} longer than two minutes")
+    if never:
+        parts.append(f"**{never:,} {_noun(never)} {'finds' if never == 1 else 'find'} no node**")
+    longest = f"the longest waits {workload['longest_seconds']:,.0f} s"
+    if before is not None:
+        longest += f", before {before['longest_seconds']:,.0f} s"
+    return f"{', '.join(parts)} ({longest})"
 
 
 def _noun(pods: int) -> str:

@@ -11,7 +11,7 @@ from reconciler.bootstrap.pipeline.replaying import ConfigOfCommit, replay
 from reconciler.config.catalogue import Catalogue, load_catalogue, render_catalogue
 from reconciler.gitops.terraform_plan.replay import Replay, replay_json, replay_lines
 from reconciler.model.cluster import Owner
-from reconciler.model.demand import PodDemand
+from reconciler.model.demand import DemandLine, FaultDemand, PodDemand, PodEnd
 from reconciler.records.demand import encode_line
 from tests.builders import NOW, make_spec
 
@@ -75,7 +75,7 @@ def test_type_that_is_too_small_for_a_third_of_the_pods_is_told(demand: Path) ->
     text = "\n".join(replay_lines(found))
     assert "| pods without a node at the end | 0 | 20 | +20 |" in text
     assert "`Job team/train`" in text
-    assert "**20 find no node**" in text
+    assert "**20 pods find no node**" in text
     assert "`Job team/build`" not in text
 
 
@@ -93,12 +93,63 @@ def test_workload_that_waits_as_before_is_not_told_to_wait_longer(demand: Path) 
     found = replayed(demand, CONFIG, CONFIG.replace("size: large", "size: small"))
     assert "waits longer" not in "\n".join(replay_lines(found))
     alone = "\n".join(replay_lines(replace(found, before=None)))
-    assert "`ReplicaSet team/poor`: 1 pod waits longer than two minutes" in alone
+    assert "`ReplicaSet team/poor`: **1 pod finds no node**" in alone
     assert "Who would wait:" in alone, "there is nothing that it would be longer than"
-    assert "**1 finds no node**" in alone
     assert found.before is not None
     assert len(found.before["waiting"]["workloads"]) == 21
     assert len(replay_json(found)["before"]["waiting"]["workloads"]) == 20
+
+
+def crowded(number: int, until: float | None, ran: float | None) -> list[DemandLine]:
+    """So many pods of one Job at the same time, each with a node to itself, in three hours."""
+    pods = [
+        PodDemand(at=NOW, id=f"x-{n}", spec=make_spec("12"), namespace="team", ran_seconds=ran,
+                  until=None if until is None else NOW + timedelta(seconds=until),
+                  controller=Owner(kind="Job", name="train"))
+        for n in range(number)
+    ]  # fmt: skip
+    return [*pods, PodEnd(at=NOW + timedelta(hours=3), id="end-of-recording")]
+
+
+LIMITED = CONFIG.replace("size: large", "size: large, max_capacity: 1")
+
+
+def test_as_many_pods_that_wait_for_longer_are_told(demand: Path) -> None:
+    """All waited for more than two minutes before: what waits for an hour now was not named."""
+    slow = FaultDemand(at=NOW, fault="slow-launch", seconds=300)
+    lines = [slow, *crowded(4, None, 1200)]
+    demand.write_bytes(b"".join(map(encode_line, lines)))
+    (line,) = [
+        each for each in replay_lines(replayed(demand, LIMITED)) if each.startswith("- `Job")
+    ]
+    assert "`Job team/train`: 4 pods wait longer than two minutes (the longest waits" in line
+    assert ", before 3" in line
+    assert "Who would wait" not in "\n".join(replay_lines(replayed(demand, CONFIG)))
+
+
+def test_pods_that_are_deleted_without_a_node_are_told_however_soon(demand: Path) -> None:
+    """Runners whose owner gives up after less than two minutes never ran, and nobody was named."""
+    demand.write_bytes(b"".join(map(encode_line, crowded(5, 110, None))))
+    text = "\n".join(replay_lines(replayed(demand, LIMITED.replace("city: 1", "city: 0"))))
+    assert "| pods deleted without a node | 0 | 5 | +5 |" in text
+    assert "`Job team/train`: **5 pods find no node** (the longest waits 110 s)" in text
+
+
+@pytest.mark.parametrize(
+    ("price", "shown"),
+    [("0.1003", "+0.3%"), ("0.0997", "-0.3%"), ("0.10001", "about the same"), ("0.11", "+10%")],
+)
+def test_small_change_is_told_with_its_size(demand: Path, price: str, shown: str) -> None:
+    """A hundred dollars of a large cluster were "-0%"."""
+    found = replayed(demand, CONFIG)
+    assert found.after is not None
+    cost = {**found.after["cost"], "usd_per_day": 1000.0}
+    dearer = {**found.after["cost"], "usd_per_day": 10_000 * float(price)}
+    changed = replace(
+        found, before={**found.after, "cost": cost}, after={**found.after, "cost": dearer}
+    )
+    (row,) = [line for line in replay_lines(changed) if "USD per day" in line]
+    assert row.endswith(f"| {shown} |")
 
 
 def test_idle_threshold_of_zero_is_told_by_what_waits_longer(demand: Path) -> None:

@@ -107,16 +107,26 @@ ROWS: tuple[tuple[str, Callable[[Json], str]], ...] = (
 )
 
 
-def _notes(runs: Sequence[Json]) -> list[str]:
+def _notes(runs: Sequence[Json], heads: Sequence[str]) -> list[str]:
     """Return the notes of the simulations, each with their names where not all have it."""
     found: dict[str, list[str]] = {}
-    for head, run in zip(_distinct_ends([run["config"] for run in runs]), runs, strict=True):
+    for head, run in zip(heads, runs, strict=True):
         for note in run["notes"]:
             found.setdefault(note, []).append(head)
     return [
         note if len(names) == len(runs) else f"{', '.join(names)}: {note}"
         for note, names in found.items()
     ]
+
+
+def _runs(found: Json) -> Sequence[Json]:
+    return [*found["runs"], *found.get("peers", ())]
+
+
+def column_heads(found: Json) -> Sequence[str]:
+    """Return the name of each simulation: paths are cut; what a sweep changes may look like one."""
+    names = [run["config"] for run in _runs(found)]
+    return names if "sweep" in found else _distinct_ends(names)
 
 
 def _distinct_ends(names: Sequence[str]) -> Sequence[str]:
@@ -129,10 +139,10 @@ def _distinct_ends(names: Sequence[str]) -> Sequence[str]:
 
 def print_figures(found: Json, out: str) -> None:
     """Print a table of the configs, and where the report is."""
-    runs = [*found["runs"], *found.get("peers", ())]
+    runs, heads = _runs(found), column_heads(found)
     table = Table(box=None, pad_edge=False)
     table.add_column("")
-    for head in _distinct_ends([run["config"] for run in runs]):
+    for head in heads:
         table.add_column(head, justify="right", overflow="fold")
     for name, cell in ROWS:
         table.add_row(name, *(cell(run) for run in runs))
@@ -142,7 +152,7 @@ def print_figures(found: Json, out: str) -> None:
     first = runs[0]
     console.print(f"{first['pods']:,} pods, {first['days']:g} days from {first['start']}")
     console.print(table)
-    for note in _notes(runs):
+    for note in _notes(runs, heads):
         console.print(f"note: {note}", soft_wrap=True)
     if "peers" in found:
         console.print("(model): a model of that program, see docs/simulate.md")

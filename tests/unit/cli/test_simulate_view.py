@@ -7,7 +7,7 @@ import pytest
 from typing_extensions import override
 
 from reconciler.cli.views import simulate as module
-from reconciler.cli.views.simulate import Progress
+from reconciler.cli.views.simulate import Progress, column_heads
 
 
 class Terminal(io.StringIO):
@@ -56,3 +56,15 @@ class Full(io.StringIO):
 def test_line_that_cannot_be_written_ends_nothing() -> None:
     """A recording of days would end with its next outage, as if its own file were at fault."""
     Progress(Full()).tell("the API server is away")
+
+
+def test_values_of_a_sweep_are_whole_in_the_heads_of_its_columns() -> None:
+    """A value with a slash was cut like a path: the column was headed by `a)`."""
+    named = [{"config": f"sectors.yaml (path {value})"} for value in ("/records/a", "/records/b")]
+    assert column_heads({"runs": named, "sweep": {}}) == [each["config"] for each in named]
+
+
+def test_paths_of_configs_are_shortened_to_what_tells_them_apart() -> None:
+    """Long paths made columns of one letter's width."""
+    named = [{"config": f"/home/team/{folder}/sectors.yaml"} for folder in ("old", "new")]
+    assert column_heads({"runs": named}) == ["old/sectors.yaml", "new/sectors.yaml"]

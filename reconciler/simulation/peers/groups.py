@@ -50,8 +50,13 @@ def _split(settings: PlannerSettings, *, by_type: bool) -> Groups:
 def _parts(
     fleet: FleetSettings, settings: PlannerSettings, *, by_type: bool
 ) -> Iterator[FleetSettings]:
-    """Yield the groups of a fleet in the home region; the first keeps the fleet's name."""
+    """Yield the groups of a fleet in the home region, none if it is not there.
+
+    The first keeps the fleet's name.
+    """
     home = settings.home_region
+    if home not in fleet.regions:
+        return
     zones = zones_of(fleet, home)
     choices = [(each,) for each in fleet.options] if by_type else [fleet.options]
     parts = [(options, zone) for options in choices for zone in zones]

@@ -279,6 +279,23 @@ def test_fault_of_a_fleet_reaches_all_its_groups_in_the_models(peer: str) -> Non
 
 
 @pytest.mark.parametrize("peer", ["cluster-autoscaler", "karpenter"])
+def test_fleet_of_another_region_is_left_out_of_the_models(peer: str) -> None:
+    """It was moved to the first region, where the config itself has no such nodes."""
+    away: dict[str, Any] = {"regions": ("eu-west-1",), "min_capacity": 1}
+    config = make_settings(
+        make_fleet_settings(spot=False),
+        make_fleet_settings("large", price="0.01", spot=False, **away),
+        make_fleet_settings(sector="far", spot=False, **away),
+        regions=("us-west-2", "eu-west-1"), search_budget_seconds=0.0,
+    )  # fmt: skip
+    far = replace(jobs(at=0.5)[0], spec=make_spec("1", "1Gi", sector="far"))
+    options = Options(days=900 / 86_400, chances=SURE)
+    found = played(peer_of(peer), folded([*jobs(), far]), config, options)
+    assert {each.fleet for each in found.launches} == {"primary-small"}
+    assert found.history.waiting == 1
+
+
+@pytest.mark.parametrize("peer", ["cluster-autoscaler", "karpenter"])
 def test_what_nodes_of_a_fleet_offered_holds_for_all_its_groups(peer: str) -> None:
     """Another fleet's nodes of the same type may offer less."""
     config = make_settings(

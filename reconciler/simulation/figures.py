@@ -174,7 +174,8 @@ def percentile(ordered: Sequence[float], percent: float) -> float:
 def _waiting(result: Result, workloads: int) -> Json:
     """Return the time from creation to a node, of every pod that found one, except DaemonSets'.
 
-    A pod that was deleted before it had a node counts with the time until its deletion.
+    A pod that was deleted before it had a node counts with the time until its deletion. Pods that
+    existed when the recording began are left out: the simulation alone makes them wait then.
     """
     ordered = sorted(result.history.waits)
     mean = sum(ordered) / len(ordered) if ordered else 0.0
@@ -184,6 +185,7 @@ def _waiting(result: Result, workloads: int) -> Json:
         "mean_seconds": round(mean, 3),
         **{f"p{n:g}_seconds": round(percentile(ordered, n), 3) for n in PERCENTILES},
         "max_seconds": round(ordered[-1], 3) if ordered else 0.0,
+        "existed_at_the_begin": result.history.existed,
         "without_a_node_at_the_end": result.history.waiting,
         "deleted_without_a_node": result.history.deleted_waiting,
         "curve": [[n, round(percentile(ordered, n), 3)] for n in CURVE],

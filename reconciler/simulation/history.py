@@ -53,13 +53,18 @@ class History:
 
     Args:
         world: The world.
+        existed_at: When the demand's recording began, if it is one. Pods of that time existed
+            before, and how long they waited is not known.
     """
 
-    def __init__(self, world: MemoryWorld) -> None:
+    def __init__(self, world: MemoryWorld, existed_at: datetime | None = None) -> None:
         self._clock = world.clock
         self._start = world.clock.now()
+        self._existed_at = existed_at
         self.waits = array("d")
         """From each pod's creation to its node, in seconds; to its end if it never had one."""
+        self.existed = 0
+        """Pods that are not in `waits`, as they existed when the recording began."""
         self.deleted_waiting = 0
         """Pods that were deleted, or finished, before they had a node."""
         self._long_waits = LongWaits()
@@ -100,10 +105,17 @@ class History:
 
     def _ended_waiting(self, pod: Pod, created_at: datetime) -> None:
         """Record a pod that ended without a node: it would have waited for at least this long."""
-        seconds = (self._clock.now() - created_at).total_seconds()
-        self.waits.append(seconds)
         self.deleted_waiting += 1
-        self._long_waits.add(pod, seconds, deleted=True)
+        self._waited(pod, created_at, deleted=True)
+
+    def _waited(self, pod: Pod, created_at: datetime, *, deleted: bool = False) -> None:
+        """Record how long a pod has waited, which is over."""
+        seconds = (self._clock.now() - created_at).total_seconds()
+        if self._existed_at is not None and created_at <= self._existed_at:
+            self.existed += 1
+        else:
+            self.waits.append(seconds)
+        self._long_waits.add(pod, seconds, deleted=deleted)
 
     def _note_waiting(self) -> None:
         """Record how many pods have waited until now; a number that lasts no time is left out."""
@@ -148,10 +160,7 @@ class History:
         _add(running, now)
         running.count += 1 if begins else -1
         if begins:
-            created = pod.created_at or self._start
-            seconds = (self._clock.now() - created).total_seconds()
-            self.waits.append(seconds)
-            self._long_waits.add(pod, seconds)
+            self._waited(pod, pod.created_at or self._start)
 
     def planned(self, snapshot: Snapshot, _plan: Plan) -> None:
         """Record the moment of a plan."""

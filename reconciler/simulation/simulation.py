@@ -145,7 +145,7 @@ class Simulation:
         self._target_now: dict[FleetId, int] = {}
         self._launched = 0
         self.faults = Faults(self.world)
-        self.history = History(self.world)
+        self.history = History(self.world, demand.recorded_from)
         self._plan_launches()
         names = self._add_fleets(fleet_of)
         self._plan_shortages()

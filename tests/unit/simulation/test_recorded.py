@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from reconciler.model.demand import DemandLine, FleetFact, NodeFact, PodDemand
-from reconciler.records.demand import folded
+from reconciler.records.demand import folded, recorded_from
 from reconciler.simulation.chances import Chances
 from reconciler.simulation.report import report, report_files
 from reconciler.simulation.simulation import Options, Result, Simulation
@@ -131,3 +131,25 @@ def test_finished_pods_stay_as_long_as_they_did() -> None:
         played(replace(pod, kept_seconds=seconds) for pod in PODS[:1]) for seconds in (700, 300)
     )
     assert node_seconds(gone) - node_seconds(kept) == pytest.approx(300, abs=61)
+
+
+def test_pods_that_existed_when_the_recording_began_are_not_in_the_waiting_times() -> None:
+    """A cluster of services showed a minute, that of the simulation's first nodes."""
+    begin = recorded_from(AT)
+    spec = make_spec("100m", "1Gi")
+    old = [
+        PodDemand(at=AT - timedelta(days=1), id=f"old-{n}", spec=make_spec("1")) for n in range(18)
+    ]
+    new = [PodDemand(at=AT + timedelta(minutes=20 + n), id=f"new-{n}", spec=spec) for n in range(5)]
+    huge = PodDemand(at=AT - timedelta(days=1), id="huge", spec=make_spec("900"))
+    gone = replace(huge, id="gone", until=AT + timedelta(minutes=5))
+    found = report([("a", played([begin, *old, *new, huge, gone]))])["runs"][0]
+    waiting = found["waiting"]
+    assert waiting["pods"] == waiting["at_once"] == 5
+    assert (waiting["p50_seconds"], waiting["max_seconds"]) == (0, 0)
+    assert waiting["existed_at_the_begin"] == 19
+    assert waiting["without_a_node_at_the_end"] == waiting["deleted_without_a_node"] == 1
+    assert found["pods"] == 5 + 19 + 1
+    assert {each["longest_seconds"] for each in waiting["workloads"]} >= {300}
+    plain = played([*(replace(each, at=AT) for each in old), *new])
+    assert (len(plain.history.waits), plain.history.existed) == (23, 0)

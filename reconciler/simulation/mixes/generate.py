@@ -73,9 +73,7 @@ def generated(mix: Mix, name: str, lines_max: int = LINES_MAX) -> Demand:
             )
     if not lines:
         raise InputError(name, "it names no workload", "see docs/simulate.md")
-    demand = folded(lines)
-    end = mix.start + timedelta(days=mix.days)
-    return replace(demand, end=max(demand.end, end))
+    return replace(folded(lines), end=mix.start + timedelta(days=mix.days))
 
 
 class _Generator:

@@ -1,6 +1,7 @@
 """Generated mixes: what a small file makes, the same each time."""
 
 from collections import Counter
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -54,6 +55,12 @@ def test_same_seed_makes_the_same_bytes_and_another_one_others() -> None:
     """A comparison of two configs must not compare two demands."""
     assert encoded() == encoded()
     assert encoded() != encoded(MIX.replace("seed: 7", "seed: 8"))
+
+
+def test_mix_ends_with_its_last_day_though_jobs_run_on() -> None:
+    """A report of a week had an eighth day, of the minutes of its last Jobs."""
+    long = demand(MIX.replace("duration: 2m..30m", "duration: 10h..20h"))
+    assert long.end - long.begin == timedelta(days=2)
 
 
 def test_further_workload_changes_nothing_of_the_others() -> None:

@@ -68,6 +68,8 @@ KIND_REFUSALS: Final[Mapping[ReasonKind, str]] = {
     "missing": "the fleets that could run it do not exist in EC2",
     "silent": "EC2 does not answer where the fleets that could run it are",
     "capacity": "EC2 cannot deliver nodes of the fleets that could run it",
+    "quota": "a quota of the account allows no more nodes of the fleets that could run it",
+    "launch-fails": "launches of the fleets that could run it fail",
     "denied": "EC2 refuses to raise the fleets that could run it",
     "never-joined": "instances of the fleets that could run it do not become nodes",
     "halted": "the fleets that could run it are not set up to be scaled",
@@ -87,6 +89,9 @@ KIND_REMEDIES: Final[Mapping[ReasonKind, str]] = {
     "silent": "wait until EC2 answers",
     "state": "look at the fleet in EC2: it serves again when it is active",
     "capacity": "wait, or add instance types, sizes or zones",
+    "quota": "raise the quota of this account and region in Service Quotas",
+    "launch-fails": "fix what AWS names: the launch template, its image, key or subnets, or the"
+    " rights to use them",
     "denied": "compare the role's policy with the one of terraform/reconciler, and see who else"
     " changes these fleets",
     "never-joined": "look at the console output of such an instance: image, user data, rights",

@@ -61,12 +61,14 @@ class InstanceType:
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
 class FleetEvent:
-    """A capacity error from a fleet's history or a group's activities."""
+    """A failed launch from a fleet's history or a group's activities."""
 
     at: datetime
     code: str
-    """`InsufficientInstanceCapacity`, `MaxSpotInstanceCountExceeded` …"""
+    """`InsufficientInstanceCapacity`, `MaxSpotInstanceCountExceeded` …; empty where AWS has only
+    words for it."""
     message: str = ""
+    """AWS's words in one line, scrubbed and bounded."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

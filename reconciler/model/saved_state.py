@@ -5,6 +5,7 @@ All of it is kept in the Lease annotation `fleet-state` (docs/failures.md).
 
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Literal
 
 from reconciler.model.cluster import NO_RESOURCES, Resources, Taint
 from reconciler.model.frozen import NO_LABELS, Labels
@@ -12,6 +13,10 @@ from reconciler.model.ids import FleetId, InstanceId, Region
 
 NODE_FACTS_MAX = 32
 """How many labels, and how many taints, of nodes are remembered of one group at most."""
+
+FailureKind = Literal["capacity", "quota", "launch-fails", "denied"]
+"""Why EC2 gave a fleet nothing: it lacks capacity; a quota of the account is reached; launches fail
+for another reason, such as the launch template; or it refuses to raise the target."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,15 +27,14 @@ class SavedFleetState:
     region: Region
     unavailable_until: datetime | None = None
     failures: int = 0
-    """Capacity errors, or series of stuck instances, since it last recovered: the cool-off doubles
+    """Failed launches, or series of stuck instances, since it last recovered: the cool-off doubles
     with each."""
     last_error_at: datetime | None = None
-    """The latest capacity error that was counted, so that none is counted twice."""
+    """The latest failed launch that was counted, so that none is counted twice."""
     reason: str = ""
-    """The code of that error, or what EC2 said of a raise that it refused."""
-    denied: bool = False
-    """Whether the last cool-off was for another reason than capacity: a right, somebody else's
-    change."""
+    """AWS's code or words for that failure, or for a raise that it refused."""
+    failure: FailureKind = "capacity"
+    """What the last cool-off was for."""
     below_target_since: datetime | None = None
     """When EC2 was first seen to have fewer instances than the target; None while it has enough."""
     silent_since: datetime | None = None

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Final, Literal, TypeVar
 
 from reconciler.model.ids import PodKey, Region
+from reconciler.model.saved_state import FailureKind
 from reconciler.model.text import cut
 
 T = TypeVar("T")
@@ -14,12 +15,19 @@ DETAIL_MAX: Final = 500
 megabyte, and it is kept, logged and sent once per pod and fleet."""
 
 UnavailableKind = Literal[
-    "", "missing", "silent", "state", "capacity", "denied", "never-joined", "halted", "unproven"
+    "",
+    "missing",
+    "silent",
+    "state",
+    FailureKind,
+    "never-joined",
+    "halted",
+    "unproven",
 ]
 """What keeps a fleet from being asked for more, empty where nothing does: EC2 does not have it,
-does not answer, or has it in a state in which it serves nothing; EC2 lacks capacity, or refuses its
-raises for another reason; its instances never join; it launches nothing as it is set up; it is not
-proven that its instances are nodes of this cluster."""
+does not answer, or has it in a state in which it serves nothing; its launches or raises fail; its
+instances never join; it launches nothing as it is set up; it is not proven that its instances are
+nodes of this cluster."""
 ReasonKind = Literal[
     UnavailableKind,
     "spot-fallback",

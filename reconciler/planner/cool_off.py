@@ -5,6 +5,8 @@ from datetime import datetime, timedelta
 
 COOL_OFF = timedelta(minutes=5)
 COOL_OFF_MAX = timedelta(minutes=30)
+ATTEMPT = timedelta(minutes=1)
+"""Errors that are no further apart are of one attempt."""
 
 
 def cool_off(failures: int) -> timedelta:
@@ -13,10 +15,10 @@ def cool_off(failures: int) -> timedelta:
 
 
 def failures_in(errors: Iterable[datetime]) -> int:
-    """Return how many attempts failed: errors of one attempt are within a minute of each other."""
+    """Return how many attempts failed: those within `ATTEMPT` are of one."""
     times = sorted(errors)
     return sum(
         1
         for before, after in zip([None, *times], times, strict=False)
-        if before is None or after - before > timedelta(minutes=1)
+        if before is None or after - before > ATTEMPT
     )

@@ -20,6 +20,8 @@ Lifted = tuple[str, int]
 """A change in words, and how large it is."""
 TO_DO: Final[Mapping[UnavailableKind, str]] = {
     "never-joined": "find out why instances of {name} do not join",
+    "quota": "raise the account's quota for {name}",
+    "launch-fails": "fix what launches of {name} fail for",
     "denied": "make EC2 accept raises of {name} again",
     "halted": "set {name} up to be scaled",
     "unproven": "prove that instances of {name} are nodes of this cluster",

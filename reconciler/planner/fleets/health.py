@@ -1,6 +1,6 @@
 """Whether a fleet can be asked for more now, and what of its failures is remembered.
 
-A fleet is unavailable for a cool-off after capacity errors and after instances in a row that
+A fleet is unavailable for a cool-off after failed launches and after instances in a row that
 never joined; as long as EC2 holds less than its target and launches nothing; and while its region
 does not answer (docs/failures.md).
 """
@@ -13,7 +13,7 @@ from reconciler.model.fleet import Fleet, Instance
 from reconciler.model.ids import FleetKey, Region
 from reconciler.model.saved_state import SavedFleetState
 from reconciler.model.snapshot import CloudState, Snapshot
-from reconciler.model.text import duration
+from reconciler.model.text import cut, duration
 from reconciler.model.unplaceable import UnavailableKind
 from reconciler.planner.clocks import SKEW_MAX
 from reconciler.planner.cool_off import COOL_OFF, COOL_OFF_MAX, cool_off, failures_in
@@ -22,6 +22,7 @@ from reconciler.planner.fleets.instances.stuck import (
     StuckInstance,
     with_stuck,
 )
+from reconciler.planner.fleets.launch_errors import last_failure, names_quota
 from reconciler.planner.fleets.live import LIVE_STATES, fleet_keys_by_instance
 from reconciler.planner.settings import PlannerSettings
 
@@ -31,7 +32,8 @@ SILENT = "unknown"
 FORGOTTEN_AFTER = timedelta(hours=1)
 """After this long a failure no longer lengthens the next cool-off, and older errors are not
 counted."""
-REASON_MAX = 80
+REASON_MAX = 160
+"""How many characters are saved of what AWS says: the Lease has room for no more."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -168,15 +170,18 @@ def _is_old(saved: SavedFleetState, at: datetime) -> bool:
 
 
 def refused(saved: SavedFleetState, reason: str, at: datetime) -> SavedFleetState:
-    """Return the saved state of a fleet that EC2 refused at once; no history will show it."""
+    """Return the saved state of a fleet that EC2 refused at once, for want of capacity or a quota.
+
+    No history will show it.
+    """
     failures = saved.failures + 1
     until = at + cool_off(failures)
     return replace(
         saved,
         failures=failures,
         last_error_at=at,
-        reason=reason[:REASON_MAX],
-        denied=False,
+        reason=cut(reason, REASON_MAX),
+        failure="quota" if names_quota(reason) else "capacity",
         unavailable_until=max(until, saved.unavailable_until or until),
     )
 
@@ -188,7 +193,7 @@ def denied(saved: SavedFleetState, reason: str, at: datetime) -> SavedFleetState
     granted, or whatever prevented it is gone.
     """
     until = at + COOL_OFF
-    return replace(saved, reason=reason[:REASON_MAX], denied=True, unavailable_until=until)
+    return replace(saved, reason=cut(reason, REASON_MAX), failure="denied", unavailable_until=until)
 
 
 def _with_silence(saved: SavedFleetState, sign: Signs, at: datetime) -> SavedFleetState:
@@ -202,25 +207,26 @@ def _with_errors(saved: SavedFleetState, sign: Signs, at: datetime) -> SavedFlee
     if live is None:
         return saved
     # EC2's clock may be ahead of ours: its errors of the last seconds count as of now.
-    told = (
+    told = [
         replace(error, at=min(error.at, at))
         for error in live.capacity_errors
         if at - FORGOTTEN_AFTER < error.at <= at + SKEW_MAX
-    )
+    ]
     new = [error for error in told if counted is None or error.at > counted]
     if not new:
         return _recovered(saved, sign)
     known = counted is not None and saved.failures > 0
     times = [counted, *(e.at for e in new)] if counted and known else [e.at for e in new]
     failures = saved.failures + failures_in(times) - int(known)
-    last = max(new)
-    until = last.at + cool_off(failures)
+    last = max(error.at for error in new)
+    until = last + cool_off(failures)
+    failure, words = last_failure(told)
     return replace(
         saved,
         failures=failures,
-        last_error_at=last.at,
-        reason=last.code[:REASON_MAX],
-        denied=False,
+        last_error_at=last,
+        reason=cut(words, REASON_MAX),
+        failure=failure,
         unavailable_until=max(until, saved.unavailable_until or until),
     )
 
@@ -260,7 +266,12 @@ def _forgotten(saved: SavedFleetState, stable: timedelta, at: datetime) -> Saved
     error = saved.last_error_at
     kept = error if error is not None and at - error <= stable else None
     return replace(
-        saved, failures=0, unavailable_until=None, last_error_at=kept, reason="", denied=False
+        saved,
+        failures=0,
+        unavailable_until=None,
+        last_error_at=kept,
+        reason="",
+        failure="capacity",
     )
 
 
@@ -294,7 +305,7 @@ def unavailable(
     short = "EC2 reports the fleet's activity status as error"
     if sign.live.activity_status != "error":
         short = _shortfall(sign, sign.live, saved, at, init_seconds)
-    return ("capacity" if short else ""), short
+    return _why_short(saved, short) if short else ("", "")
 
 
 def launched_to_join(state: str, sign: Signs | None, saved: SavedFleetState | None) -> int:
@@ -316,9 +327,16 @@ def why_cooling(saved: SavedFleetState) -> tuple[UnavailableKind, str]:
     """Return what the cool-off of a fleet that has one is for, as a kind and in words."""
     if saved.stuck_in_a_row >= IN_A_ROW:
         return "never-joined", f"{saved.stuck_in_a_row} instances in a row that never joined"
-    if saved.denied:
+    if saved.failure == "denied":
         return "denied", saved.reason or "EC2 refuses to raise its target"
-    return "capacity", saved.reason or "capacity errors"
+    return saved.failure, saved.reason or "capacity errors"
+
+
+def _why_short(saved: SavedFleetState | None, short: str) -> tuple[UnavailableKind, str]:
+    """Return why a fleet lacks instances, with what its last launches failed for where known."""
+    if saved is None or not saved.failures or saved.failure not in {"quota", "launch-fails"}:
+        return "capacity", short
+    return saved.failure, f"{short}: {saved.reason}"
 
 
 def _shortfall(

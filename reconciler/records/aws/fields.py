@@ -8,11 +8,13 @@ from typing import Annotated, Any, TypeVar
 import msgspec
 from msgspec import Meta, Struct
 
-from reconciler.model.fleet import CLUSTER_TAG
+from reconciler.model.fleet import CLUSTER_TAG, FleetEvent
 from reconciler.model.frozen import NO_LABELS, FrozenMap, Labels
 from reconciler.model.snapshot import Ignored
-from reconciler.records.reasons import reason_of
+from reconciler.model.text import cut
+from reconciler.records.reasons import printable, reason_of
 from reconciler.records.times import YEARS
+from reconciler.telemetry.scrubbing import scrub
 
 FLEET_ID_TAG = "aws:ec2:fleet-id"
 GROUP_NAME_TAG = "aws:autoscaling:groupName"
@@ -22,6 +24,11 @@ _CODE = re.compile(r"\b[A-Z][a-z]+(?:[A-Z][a-z]+)+\b")
 """EC2's error codes in running text: two capitalised parts or more,
 `InsufficientInstanceCapacity`."""
 
+_ENCODED = re.compile(r"\s*Encoded authorization failure message: \S+")
+"""A thousand characters that only `aws sts decode-authorization-message` reads."""
+_READ_MAX = 4096
+MESSAGE_MAX = 300
+"""How many characters are kept of what AWS says of one failed launch."""
 
 Count = Annotated[int, Meta(ge=0, lt=2**31)]
 
@@ -104,9 +111,23 @@ def _from_seconds(seconds: float) -> datetime:
         raise ValueError(f"{seconds!r} s is not a date") from error
 
 
-def error_code_in(text: str, otherwise: str) -> str:
-    """Return the first error code in a message for people."""
+def error_code_in(text: str) -> str:
+    """Return the first error code in a message for people; empty where it has none."""
     found = _CODE.search(text)
-    if found is not None:
-        return found.group()
-    return "InsufficientInstanceCapacity" if "capacity" in text.lower() else otherwise
+    return found.group() if found is not None else ""
+
+
+def launch_error(at: datetime, code: str, message: str) -> FleetEvent:
+    """Return a failed launch with AWS's code and words.
+
+    Args:
+        at: When it failed.
+        code: The code of its own field; where it is empty, one in the message counts.
+        message: For people.
+    """
+    words = " ".join(_ENCODED.sub("", scrub(message[:_READ_MAX])).split())
+    return FleetEvent(
+        at=at,
+        code=printable(code or error_code_in(message)),
+        message=printable(cut(words, MESSAGE_MAX)),
+    )

@@ -14,8 +14,8 @@ from reconciler.records.aws.fields import (
     Count,
     TagWire,
     Wire,
-    error_code_in,
     is_of_cluster,
+    launch_error,
     moment_of,
     read_entries,
     tags_of,
@@ -283,13 +283,11 @@ def read_history(answer: Mapping[str, Any], ignored: list[Ignored]) -> History:
 
 def _error(wire: _HistoryRecordWire, at: datetime) -> FleetEvent:
     information = wire.event_information or _EventInformationWire()
-    message = information.event_description or ""
-    code = information.event_sub_type or error_code_in(message, wire.event_type)
-    return FleetEvent(at=at, code=code, message=message)
+    return launch_error(at, information.event_sub_type or "", information.event_description or "")
 
 
 def with_history(fleet: Fleet, history: History) -> Fleet:
-    """Return the fleet with these capacity errors, each once, oldest first."""
+    """Return the fleet with these failed launches, each once, oldest first."""
     errors = tuple(sorted(set(history.errors)))
     return replace(
         fleet,

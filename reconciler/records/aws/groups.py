@@ -16,8 +16,8 @@ from reconciler.records.aws.fields import (
     Count,
     TagWire,
     Wire,
-    error_code_in,
     is_of_cluster,
+    launch_error,
     moment_of,
     read_entries,
     tags_of,
@@ -228,7 +228,7 @@ class GroupDetails:
         if instance is not None:
             self.into_service[instance] = max(at, self.into_service.get(instance, at))
             return
-        event = FleetEvent(at=at, code=error_code_in(message, "Failed"), message=message)
+        event = launch_error(at, "", message)
         self.errors.setdefault(wire.auto_scaling_group_name, []).append(event)
 
 

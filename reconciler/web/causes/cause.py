@@ -26,6 +26,8 @@ CauseKind = Literal[
     "config-refused",
     "second-loop-fails",
     "no-capacity",
+    "quota-reached",
+    "launch-fails",
     "fleet-missing",
     "fleet-unavailable",
     "budget-too-tight",

@@ -10,6 +10,7 @@ from datetime import timedelta
 from typing import Final
 
 from reconciler.loops.describe import describe
+from reconciler.loops.reason_words import usual_remedy
 from reconciler.model.actions import AnyAction, SetCapacity, TerminateInstance
 from reconciler.model.errors import (
     Forbidden,
@@ -24,6 +25,7 @@ from reconciler.model.ids import Region
 from reconciler.model.text import duration
 from reconciler.planner.clocks import SKEW_MAX
 from reconciler.planner.demand import FLEET
+from reconciler.planner.fleets.launch_errors import names_quota
 from reconciler.web.causes.cause import BoardMoment, Cause, Rule
 from reconciler.web.causes.failing_calls import causes_of_calls, state_not_saved
 from reconciler.web.causes.held_back import HELD_BACK, planning_failures
@@ -193,6 +195,14 @@ def cause_of_failure(past: PastAction) -> Cause:
             remedy=denied_remedy(detail)
             if cloud
             else "compare the ClusterRole with `reconciler manifest`",
+        )
+    if outcome.error == InsufficientCapacity.__name__ and names_quota(outcome.detail):
+        return Cause(
+            kind="quota-reached",
+            level="degraded",
+            headline="The account's quota is reached",
+            detail=detail,
+            remedy=usual_remedy("fleet-unavailable", "quota"),
         )
     if outcome.error == InsufficientCapacity.__name__:
         return Cause(

@@ -17,6 +17,8 @@ from reconciler.web.causes.cause import BoardMoment, Cause, CauseKind, Rule, fir
 
 _UNAVAILABLE: Final[Mapping[ReasonKind, tuple[CauseKind, str]]] = {
     "capacity": ("no-capacity", "No capacity for {pods}"),
+    "quota": ("quota-reached", "The account's quota has no room for {pods}"),
+    "launch-fails": ("launch-fails", "Launches for {pods} fail"),
     "missing": ("fleet-missing", "No fleet can run {pods}"),
     "denied": ("fleet-unavailable", "EC2 refuses nodes for {pods}"),
     "never-joined": ("fleet-unavailable", "Instances for {pods} do not join"),
@@ -53,7 +55,7 @@ def _unavailable(seen: BoardMoment) -> Iterator[Cause]:
         if kind not in waiting:
             continue
         found, remedy = waiting[kind].reasons, usual_remedy("fleet-unavailable", kind)
-        if kind == "capacity" and "spot-fallback" in waiting:
+        if kind in {"capacity", "quota"} and "spot-fallback" in waiting:
             remedy += ", or set spot_fallback: on-demand"
         yield Cause(
             kind=cause,

@@ -22,7 +22,7 @@ DENIED = replace(
     raised("failed"), detail="fleet fleet-1: UnauthorizedOperation: no", error="Forbidden"
 )
 NONE_LEFT = replace(
-    raised("failed"), detail="fleet fleet-1: VcpuLimitExceeded", error="InsufficientCapacity"
+    raised("failed"), detail="fleet fleet-1: UnfulfillableCapacity", error="InsufficientCapacity"
 )
 THROTTLED = replace(
     raised("refused"), detail="fleet fleet-1: RequestLimitExceeded", error="Throttled"
@@ -277,7 +277,12 @@ STATES = tuple(
             "No fleet can run 1 pod",
             "EC2 does not have primary-small in us-west-2",
         ),
-        (ec2_refuses_for_want_of_capacity, "degraded", "EC2 has no capacity", "VcpuLimitExceeded"),
+        (
+            ec2_refuses_for_want_of_capacity,
+            "degraded",
+            "EC2 has no capacity",
+            "UnfulfillableCapacity",
+        ),
         (budget_too_tight, "limited", "Budget too tight for 1 pod", "would exceed max_hourly_usd"),
         (planning_of_removals_fails, "degraded", "No node is drained or ended", BUG),
         (

@@ -159,6 +159,17 @@ def test_denials_and_want_of_capacity_keep_their_own_cause(error: str, kind: str
         assert [cause["kind"] for cause in causes(scene)] == [kind]
 
 
+def test_quota_is_no_want_of_capacity() -> None:
+    """More sizes or zones change nothing where the account may have no more."""
+    detail = "fleet fleet-1: VcpuLimitExceeded: more vCPU capacity than the limit allows"
+    refused = replace(raised("failed"), error="InsufficientCapacity", detail=detail)
+    with Scene() as scene:
+        tried(scene, refused, times=4, apart_seconds=50)
+        (cause,) = causes(scene)
+    assert cause["kind"] == "quota-reached"
+    assert "raise the quota" in cause["remedy"]
+
+
 def test_refusals_that_are_explained_elsewhere_are_no_cause() -> None:
     """A budget, a protected instance, and a step that an earlier failure of the plan stopped."""
     evicted = EvictPod(

@@ -11,6 +11,7 @@ from reconciler.loops.reconcile_loop import CycleReport
 from reconciler.loops.reporters.refusal_events import refusal_events
 from reconciler.loops.workloads import pending_by_workload
 from reconciler.model.cluster import Pod
+from reconciler.model.fleet import FleetEvent
 from reconciler.model.frozen import FrozenMap
 from reconciler.model.saved_state import SavedFleetState
 from reconciler.model.snapshot import Snapshot
@@ -42,6 +43,12 @@ BATCH = make_fleet_settings(sector="batch")
 GROUP = make_fleet_settings(provider="asg", auto_scaling_group="workers")
 ERRORS: dict[str, Any] = {"capacity_errors": (capacity_error(),)}
 SUSPENDED = "its process Launch is suspended"
+BROKEN: dict[str, Any] = {
+    "capacity_errors": (
+        FleetEvent(at=ago(60), code="InvalidAMIID.NotFound", message="no image 'ami-0abc1234'"),
+    )
+}
+AT_QUOTA: dict[str, Any] = {"capacity_errors": (capacity_error(60, "VcpuLimitExceeded"),)}
 UNITS = "its target counts units of WeightedCapacity, not nodes"
 
 
@@ -126,10 +133,12 @@ def test_later_region_that_only_waits_is_neither_counted_nor_called_short() -> N
     [
         (ERRORS, "no-capacity", "No capacity for 1 pod", "add instance types"),
         ({"activity_status": "error"}, "no-capacity", "No capacity for 1 pod", "add instance"),
+        (AT_QUOTA, "quota-reached", "The account's quota has no room for 1 pod", "raise the quota"),
+        (BROKEN, "launch-fails", "Launches for 1 pod fail", "fix what AWS names"),
         ({"launches_halted": UNITS}, "fleet-unavailable", "No fleet can run 1 pod", "the weights"),
         ({"launches_halted": SUSPENDED}, "fleet-unavailable", "No fleet", "resume the process"),
         (
-            {"fleet_states": (cooling(denied=True, reason="AccessDenied: no"),)},
+            {"fleet_states": (cooling(failure="denied", reason="AccessDenied: no"),)},
             "fleet-unavailable",
             "EC2 refuses nodes for 1 pod",
             "compare the role's policy",
@@ -141,7 +150,16 @@ def test_later_region_that_only_waits_is_neither_counted_nor_called_short() -> N
             "look at the console output",
         ),
     ],
-    ids=["capacity", "activity", "units", "suspended", "denied", "never-joined"],
+    ids=[
+        "capacity",
+        "activity",
+        "quota",
+        "launch-fails",
+        "units",
+        "suspended",
+        "denied",
+        "never-joined",
+    ],
 )
 def test_each_reason_of_a_closed_fleet_has_its_own_headline_and_cure(
     live: dict[str, Any], kind: str, headline: str, cure: str
@@ -159,6 +177,28 @@ def test_each_reason_of_a_closed_fleet_has_its_own_headline_and_cure(
         assert "cool-off to end" not in text
         assert "spot_fallback" not in text
     assert ("EC2 cannot deliver" in because(pending)) == (kind == "no-capacity")
+
+
+def test_broken_template_is_told_in_the_words_of_aws() -> None:
+    """Whoever read "No capacity" added instance types, and every launch failed as before."""
+    cause = only(waiting(**BROKEN), make_settings(SMALL))
+    assert "primary-small: InvalidAMIID.NotFound: no image 'ami-0abc1234'; cooling" in cause.detail
+
+
+def test_fleet_in_error_says_what_its_last_launches_failed_for() -> None:
+    """Between two cool-offs of the same broken template the advice was to add instance types."""
+    saved = SavedFleetState(
+        fleet=SMALL.name,
+        region=HOME,
+        failures=1,
+        failure="launch-fails",
+        reason="iamFleetRoleInvalid",
+        last_error_at=ago(600),
+        unavailable_until=ago(300),
+    )
+    cause = only(waiting(activity_status="error", fleet_states=(saved,)), make_settings(SMALL))
+    assert cause.kind == "launch-fails"
+    assert cause.detail.endswith("activity status as error: iamFleetRoleInvalid")
 
 
 def test_fallback_is_only_advised_where_an_on_demand_fleet_is_kept_closed() -> None:

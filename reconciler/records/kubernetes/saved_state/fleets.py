@@ -4,14 +4,14 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from datetime import datetime
 from itertools import islice
-from typing import Annotated
+from typing import Annotated, get_args
 
 from msgspec import Meta, Struct, field
 
 from reconciler.model.cluster import Taint, TaintEffect
 from reconciler.model.frozen import NO_LABELS, FrozenMap, Labels
 from reconciler.model.ids import Region, ResourceName
-from reconciler.model.saved_state import NODE_FACTS_MAX, SavedFleetState
+from reconciler.model.saved_state import NODE_FACTS_MAX, FailureKind, SavedFleetState
 from reconciler.records.kubernetes.fields import printable, utc
 
 FLEETS_MAX = 300
@@ -46,7 +46,7 @@ class SavedFleetWire(Struct, gc=False, omit_defaults=True):
     failures: Count = 0
     last_error_at: datetime | None = None
     reason: str = ""
-    denied: bool = False
+    failure: str = "capacity"
     below_target_since: datetime | None = None
     silent_since: datetime | None = None
     stuck_in_a_row: Count = 0
@@ -77,7 +77,7 @@ def decode_fleet(each: SavedFleetWire) -> SavedFleetState:
         failures=each.failures,
         last_error_at=utc(each.last_error_at),
         reason=printable(each.reason),
-        denied=each.denied,
+        failure=_failure(each.failure),
         below_target_since=utc(each.below_target_since),
         silent_since=utc(each.silent_since),
         stuck_in_a_row=each.stuck_in_a_row,
@@ -101,6 +101,12 @@ def decode_fleet(each: SavedFleetWire) -> SavedFleetState:
         canary_proven=each.canary_proven,
         spot_return_at=utc(each.spot_return_at),
     )
+
+
+def _failure(text: str) -> FailureKind:
+    """Return the kind of a failure; one of a newer version counts as a lack of capacity."""
+    known: tuple[FailureKind, ...] = get_args(FailureKind)
+    return next((kind for kind in known if kind == text), "capacity")
 
 
 def encode_fleets(fleet_states: Iterable[SavedFleetState]) -> tuple[SavedFleetWire, ...]:
@@ -150,7 +156,7 @@ def _fleet_wire(each: SavedFleetState) -> SavedFleetWire:
         failures=each.failures,
         last_error_at=each.last_error_at,
         reason=each.reason,
-        denied=each.denied,
+        failure=each.failure,
         below_target_since=each.below_target_since,
         silent_since=each.silent_since,
         stuck_in_a_row=each.stuck_in_a_row,

@@ -33,7 +33,7 @@ def test_fleet_that_is_denied_for_minutes_has_a_cool_off(error: str) -> None:
     assert [states(refusals, seconds, denied) for seconds in (0, 60, 119)] == [[], [], []]
     (saved,) = states(refusals, 120, denied)
     assert saved.unavailable_until == NOW + timedelta(seconds=420)
-    assert (saved.reason, saved.failures, saved.denied) == (DETAIL, 0, True)
+    assert (saved.reason, saved.failures, saved.failure) == (DETAIL, 0, "denied")
     (again,) = states(refusals, 430, denied)
     assert again.unavailable_until == NOW + timedelta(seconds=730)
 

@@ -65,7 +65,7 @@ def saved(**changed: Any) -> SavedFleetState:
         ),
         (
             {},
-            (saved(denied=True, reason="AccessDenied: no"),),
+            (saved(failure="denied", reason="AccessDenied: no"),),
             "make EC2 accept raises of primary-small again: AccessDenied: no; cooling off until",
         ),
     ],

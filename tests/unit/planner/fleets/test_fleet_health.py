@@ -271,7 +271,7 @@ def test_instance_of_a_second_fleet_of_the_name_is_none_of_the_first() -> None:
 def test_long_error_codes_are_cut() -> None:
     """A message in place of a code would fill the annotation."""
     error = FleetEvent(at=ago(60), code="x" * 5000)
-    assert len(only(planned(make_fleet(FLEET, capacity_errors=(error,)))).reason) == 80
+    assert len(only(planned(make_fleet(FLEET, capacity_errors=(error,)))).reason) == 160
 
 
 def test_instance_without_a_fleet_fulfils_no_target() -> None:

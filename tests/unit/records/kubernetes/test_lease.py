@@ -99,7 +99,7 @@ def test_lease_gives_back_demand_and_lost_fleets() -> None:
         fleet="primary-small",
         region=Region("us-west-2"),
         reason="InsufficientInstanceCapacity",
-        denied=True,
+        failure="denied",
         below_target_since=AT,
         silent_since=AT,
         last_stuck_launched_at=AT,

@@ -49,6 +49,7 @@ HeldCode = Literal[
     "stuck-cap",
     "termination-protected",
     "unlisted-node",
+    "outage",
 ]
 """The safety measure that holds a node or an instance; `planner/explain/held.py` has the texts."""
 

@@ -164,7 +164,10 @@ COST = closed(
         "prices": closed({"region": TEXT, "as_of": {"type": ["string", "null"]}}),
     },
 )
-HELD_NODE = closed({"node": TEXT, "code": {"const": "safety-stop"}})
+HELD_NODE = closed(
+    {"node": TEXT, "code": {"enum": ["safety-stop", "outage"]}},
+    {"detail": TEXT},
+)
 HELD_INSTANCE = closed(
     {
         "node": {"const": None},

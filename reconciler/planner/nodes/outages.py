@@ -48,10 +48,9 @@ def find_outages(
             others_silent[region] += is_silent
     return {
         region: f"{silent[region]} of {count} nodes are not Ready: the network or the API "
-        "server is the cause, and none of them is ended"
+        "server may be the cause"
         for region, count in ours.items()
-        if silent[region] > UNREADY_ALWAYS
-        and _are_many(silent[region], count)
+        if shows_outage(silent[region], count)
         and (not others[region] or _are_many(others_silent[region], others[region]))
     }
 
@@ -61,6 +60,16 @@ def _fell_silent_early(node: Node, init_seconds: float) -> bool:
     if node.created_at is None or node.ready_changed_at is None:
         return True
     return node.ready_changed_at - node.created_at < timedelta(seconds=init_seconds)
+
+
+def shows_outage(unready: int, nodes: int) -> bool:
+    """Return whether so many nodes are not Ready that they are not ended for that.
+
+    Args:
+        unready: How many are not Ready.
+        nodes: How many there are, these included.
+    """
+    return unready > UNREADY_ALWAYS and _are_many(unready, nodes)
 
 
 def _are_many(unready: int, nodes: int) -> bool:

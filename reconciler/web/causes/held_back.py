@@ -24,6 +24,8 @@ HELD_REMEDIES: Final[Mapping[HeldCode, str]] = {
     "clock-skew": "fix time synchronisation",
     "stuck-cap": "find out why instances do not join: console output, image, user data, rights",
     "termination-protected": "take the protection from termination away",
+    "outage": "look at the nodes' network and kubelets, and at AWS's health page; end dead ones"
+    " yourself",
     "unlisted-node": "look at the pod that is named: its node should be listed, or the pod gone",
 }
 """What ends each measure that holds nodes."""

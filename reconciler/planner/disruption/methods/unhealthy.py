@@ -13,6 +13,7 @@ from reconciler.planner.demand import FLEET
 from reconciler.planner.disruption.blocker import Blocker
 from reconciler.planner.disruption.blockers.nodes import stated_protection, termination_protection
 from reconciler.planner.disruption.drains.actions import terms_of
+from reconciler.planner.disruption.limits.ends_in_outages import OUTAGE, EndsInOutages
 from reconciler.planner.disruption.limits.removals import target_may_fall
 from reconciler.planner.nodes.drain_taints import is_draining
 from reconciler.planner.nodes.outages import find_outages
@@ -26,15 +27,20 @@ def propose(builder: PlanBuilder) -> None:
     """Delete Node objects without an instance, and end instances whose node does not answer."""
     view = builder.view
     inventory = view.inventory
-    outages = _outages(view)
+    outages = EndsInOutages(builder, _outages(view))
     for node in view.nodes.values():
         key = inventory.fleet_of_node.get(node.name)
         if key is None or _is_left_to_others(view, node, key):
             continue
         since = _unready_since(view, node)
-        if since is not None and key.region in outages and node.name in inventory.instance_of_node:
-            builder.block(node, "not-ready", outages[key.region])
-        elif since is not None:
+        if since is None:
+            continue
+        has_instance = node.name in inventory.instance_of_node
+        why_not = outages.why_not(node, key.region, since) if has_instance else ""
+        if why_not:
+            builder.block(node, "not-ready", why_not)
+            builder.hold(OUTAGE, node.name, detail=why_not)
+        else:
             _resolve(builder, node, key, duration(view.at - since))
     _note_leftovers(builder)
 

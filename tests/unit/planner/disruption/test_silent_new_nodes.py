@@ -63,7 +63,7 @@ def test_outage_of_a_small_fleet_halts_nothing(relists: int) -> None:
 def test_silent_nodes_of_a_proven_version_are_an_outage() -> None:
     """All but two nodes had been replaced when the network failed, and the silent were ended."""
     proven = remembered(canary_version="8", canary_proven=True)
-    new = [node(f"n{n}", DAY, ready=False, ready_changed_at=None) for n in range(8)]
+    new = [node(f"n{n}", 3000, ready=False, ready_changed_at=None) for n in range(8)]
     old: list[Node | Pod] = [node("a", DAY), node("b", DAY), full("a"), full("b")]
     names = " ".join(n.name for n in new)
     made = made_of(*old, *new, new=names, fleet_states=proven, relists=2)

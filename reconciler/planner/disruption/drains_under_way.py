@@ -17,6 +17,7 @@ from reconciler.planner.disruption.blockers.nodes import (
     irreplaceable_pod,
     kept_by_duplicate,
     protection,
+    silent_since,
 )
 from reconciler.planner.disruption.blockers.pods import at_minimum, blocking_pod, comes_again
 from reconciler.planner.disruption.drain_time import time_notes, too_long
@@ -53,6 +54,7 @@ from reconciler.planner.disruption.state import Disruption, disruption_of
 from reconciler.planner.nodes.drain_taints import is_draining
 from reconciler.planner.rules import Judge, Verdict, judge_of
 from reconciler.planner.settings import ScaleInSettings, SpotRescheduler
+from reconciler.planner.view import ClusterView
 
 
 def continue_drains(builder: PlanBuilder) -> list[Relocation]:
@@ -257,6 +259,8 @@ class _Drains:
             moving = [pod for pod in moving if pod.owner is not None]
         if halted is not None or not time_is_over:
             blocker = blocker or self._too_long(node, key, drain, (len(left), ending))
+        elif not left:
+            blocker = blocker or _has_died(view, node)
         moves = None
         if blocker is None:
             moves = self._moves(node, moving, drain)
@@ -321,6 +325,16 @@ class _Drains:
             return
         builder.block(node, *halted)
         builder.mark(*time_notes(builder.view, node, drain, (0, 0)))
+
+
+def _has_died(view: ClusterView, node: Node) -> Blocker | None:
+    """Return a blocker if the node is silent for so long that it is to be replaced for that.
+
+    Pods that are being deleted stay there as long as its instance does: nobody ends them.
+    """
+    if silent_since(view, node) is None:
+        return None
+    return Blocker("not-ready", "it is not Ready any more, and its last pods are being deleted")
 
 
 def _end(builder: PlanBuilder, node: Node, key: FleetKey, drain: Disruption) -> None:

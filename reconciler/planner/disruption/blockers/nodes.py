@@ -6,7 +6,7 @@ minima, how many at once) are asked by the method that has them.
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Final
 
 from reconciler.model.cluster import Node, Pod
@@ -17,7 +17,7 @@ from reconciler.planner.disruption.blocker import Blocker
 from reconciler.planner.disruption.drains.idleness import counted, in_use
 from reconciler.planner.fleets.instances.protected_instances import EMPTY_WAITS, PODS_STAY
 from reconciler.planner.fleets.inventory import FleetStatus
-from reconciler.planner.nodes.starting import unready_time_ends_at
+from reconciler.planner.nodes.starting import unready_since, unready_time_ends_at
 from reconciler.planner.rules import Judge, first_irreplaceable, forbidding
 from reconciler.planner.view import ClusterView
 
@@ -55,6 +55,15 @@ def termination_protection(
         f"--no-disable-api-termination --instance-id {instance})"
     )
     return Blocker(TERMINATION_PROTECTED, detail, until)
+
+
+def silent_since(view: ClusterView, node: Node) -> datetime | None:
+    """Return since when a node is not Ready that may be replaced for that; None for any other."""
+    instance = view.inventory.instance_of_node.get(node.name)
+    ends = unready_time_ends_at(node, instance, view.at, view.settings)
+    if node.ready or ends is None or ends > view.at:
+        return None
+    return unready_since(node, instance)
 
 
 def protection(view: ClusterView, node: Node) -> Blocker | None:

@@ -1,7 +1,6 @@
 """Method: replaces nodes that have not been Ready for `unready_time` (docs/scale-in.md)."""
 
 from collections.abc import Mapping
-from datetime import datetime
 
 from reconciler.model.actions import AnyAction, DeleteNode, TerminateInstance
 from reconciler.model.cluster import Node
@@ -11,13 +10,16 @@ from reconciler.model.text import duration
 from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.demand import FLEET
 from reconciler.planner.disruption.blocker import Blocker
-from reconciler.planner.disruption.blockers.nodes import stated_protection, termination_protection
+from reconciler.planner.disruption.blockers.nodes import (
+    silent_since,
+    stated_protection,
+    termination_protection,
+)
 from reconciler.planner.disruption.drains.actions import terms_of
 from reconciler.planner.disruption.limits.ends_in_outages import OUTAGE, EndsInOutages
 from reconciler.planner.disruption.limits.removals import target_may_fall
 from reconciler.planner.nodes.drain_taints import is_draining
 from reconciler.planner.nodes.outages import find_outages
-from reconciler.planner.nodes.starting import unready_since, unready_time_ends_at
 from reconciler.planner.removal import Removal
 from reconciler.planner.rules import first_irreplaceable, judge_of
 from reconciler.planner.view import ClusterView
@@ -32,7 +34,7 @@ def propose(builder: PlanBuilder) -> None:
         key = inventory.fleet_of_node.get(node.name)
         if key is None or _is_left_to_others(view, node, key):
             continue
-        since = _unready_since(view, node)
+        since = silent_since(view, node)
         if since is None:
             continue
         has_instance = node.name in inventory.instance_of_node
@@ -79,15 +81,6 @@ def _outages(view: ClusterView) -> Mapping[Region, str]:
     doubted = frozenset(node.name for update in halted for node in update.new)
     instances = view.inventory.instance_of_node
     return find_outages(ours, instances, view.at, view.settings, doubted)
-
-
-def _unready_since(view: ClusterView, node: Node) -> datetime | None:
-    """Return since when the node has been not Ready; None if it may not be replaced yet."""
-    instance = view.inventory.instance_of_node.get(node.name)
-    ends = unready_time_ends_at(node, instance, view.at, view.settings)
-    if node.ready or ends is None or ends > view.at:
-        return None
-    return unready_since(node, instance)
 
 
 def _resolve(builder: PlanBuilder, node: Node, key: FleetKey, spent: str) -> None:

@@ -237,6 +237,33 @@ def test_pod_whose_eviction_is_refused_each_time_is_deleted(seconds: float, leav
     assert deleted(made) == ([("on-a", 30)] if leaves == "deleted" else [])
 
 
+@pytest.mark.parametrize(("seconds", "given_up"), [(500, False), (600, True)])
+def test_overdue_node_whose_kubelet_died_is_left_to_its_replacement(
+    seconds: float, given_up: bool
+) -> None:
+    """The StatefulSet's pod on it was not made again for as long as `terminate_after`."""
+    taint = Taint(key=DRAINING_TAINT, value="expiry", effect="NoSchedule")
+    started = {DRAIN_STARTED: rfc3339(ago(700))}
+    silent: dict[str, Any] = {"ready": False, "ready_changed_at": ago(seconds)}
+    node = blocked(4 * HOUR, taints=(taint,), annotations=started, **silent)
+    ending = on("a", owner="StatefulSet", deleting=True, deletion_at=ago(600))
+    made = planned(FLEET, node, make_node("b", FLEET), ending)
+    assert told(made, UntaintNode) == (["a"] if given_up else [])
+    assert told(made, TerminateInstance) == []
+    after = planned(FLEET, blocked(4 * HOUR, **silent), make_node("b", FLEET), ending)
+    assert told(after, TerminateInstance) == (["a"] if given_up else [])
+
+
+def test_overdue_node_with_pods_to_delete_is_emptied_though_it_is_silent() -> None:
+    """What is left there has to be deleted first, so that its controller makes it elsewhere."""
+    taint = Taint(key=DRAINING_TAINT, value="expiry", effect="NoSchedule")
+    started = {DRAIN_STARTED: rfc3339(ago(700))}
+    silent: dict[str, Any] = {"ready": False, "ready_changed_at": ago(900)}
+    node = blocked(4 * HOUR, taints=(taint,), annotations=started, **silent)
+    made = planned(FLEET, node, make_node("b", FLEET), guarded())
+    assert (told(made, UntaintNode), deleted(made)) == ([], [("on-a", 30)])
+
+
 def test_time_goes_on_while_a_drain_failed_within_it() -> None:
     """Drains that are tried once a day failed for ever: each forgot that the last one had."""
     fleet = replace(FLEET, terminate_after_seconds=2 * DAY)

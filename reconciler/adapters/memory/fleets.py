@@ -169,7 +169,7 @@ class MemoryFleets:
         return sum(each.zone == zone for each in self.members(record))
 
     def _refuse(self, record: FleetRecord, code: str) -> None:
-        record.errors.append(FleetEvent(at=self._clock.now(), code=code, message="no capacity"))
+        record.errors.append(FleetEvent(at=self._clock.now(), code=code))
         del record.errors[:-ERRORS_KEPT]
         self._objects.touch()
         if record.retry_planned:

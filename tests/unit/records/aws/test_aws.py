@@ -351,51 +351,6 @@ def test_group_carries_limits_members_and_errors() -> None:
     assert (instance.fleet_id, instance.protected) == ("workers", True)
 
 
-def failed_launch(words: str) -> Json:
-    """A failed launch of the group, as its scaling activities show it."""
-    return {
-        "AutoScalingGroupName": "workers",
-        "StatusCode": "Failed",
-        "StartTime": STAMP,
-        "Description": "Launching a new EC2 instance",
-        "StatusMessage": words,
-    }
-
-
-@pytest.mark.parametrize(
-    ("words", "code", "kept"),
-    [
-        (
-            "The image id '[ami-0abc]' does not exist. Launching EC2 instance failed.",
-            "",
-            "The image id '[ami-0abc]' does not exist. Launching EC2 instance failed.",
-        ),
-        (
-            "You have requested more vCPU capacity than your current vCPU limit of 64 allows",
-            "",
-            "You have requested more vCPU capacity than your current vCPU limit of 64 allows",
-        ),
-        (
-            f"You are not authorized.  Encoded authorization failure message: {'x' * 900}.\nSorry.",
-            "",
-            "You are not authorized. Sorry.",
-        ),
-        ("UnfulfillableCapacity - AKIAABCDEFGHIJKLMNOP", "UnfulfillableCapacity", None),
-        ("no " * 900, "", "no " * 99 + "no…"),
-    ],
-    ids=["image", "quota", "rights", "secret", "long"],
-)
-def test_words_of_a_failed_activity_stay_and_no_code_is_made_up(
-    words: str, code: str, kept: str | None
-) -> None:
-    """The cause was `Failed`, or a lack of capacity that AWS had not spoken of."""
-    answer = {"AutoScalingGroups": [group_json()]}
-    (fleet,) = decode(answer, {"Activities": [failed_launch(words)]}).fleets
-    (event,) = fleet.capacity_errors
-    assert event.code == code
-    assert event.message == (kept or "UnfulfillableCapacity - ***")
-
-
 def test_node_group_says_what_a_node_of_an_empty_group_is() -> None:
     """Scaling from zero needs labels, taints and types before there is a node."""
     node_group = {

@@ -69,7 +69,7 @@ KIND_REFUSALS: Final[Mapping[ReasonKind, str]] = {
     "silent": "EC2 does not answer where the fleets that could run it are",
     "capacity": "EC2 cannot deliver nodes of the fleets that could run it",
     "denied": "EC2 refuses to raise the fleets that could run it",
-    "never-joined": "instances of the fleets that could run it do not become nodes",
+    "never-joined": "instances of the fleets that could run it become no usable nodes",
     "halted": "the fleets that could run it are not set up to be scaled",
     "unproven": "it is not proven that the fleets that could run it are this cluster's",
     "spot-fallback": "its spot fleet is unavailable, and keeps its demand off on-demand fleets",
@@ -89,7 +89,8 @@ KIND_REMEDIES: Final[Mapping[ReasonKind, str]] = {
     "capacity": "wait, or add instance types, sizes or zones",
     "denied": "compare the role's policy with the one of terraform/reconciler, and see who else"
     " changes these fleets",
-    "never-joined": "look at the console output of such an instance: image, user data, rights",
+    "never-joined": "look at the console output of such an instance (image, user data, rights); if"
+    " it has a node, at `kubectl describe node` (network plugin, kubelet)",
     "halted": "resume the process Launch, or remove the weights",
     "unproven": "check kube-context and config",
     "spot-fallback": "set spot_fallback: on-demand on the spot fleet",

@@ -226,6 +226,19 @@ def _stuck(scene: Scene) -> None:
     scene.later(200, lambda: scene.world.never_join(fleet, never=False))
 
 
+def _never_ready(scene: Scene) -> None:
+    fleet = scene.stage.fleets["primary-small", HOME]
+    scene.world.never_ready(fleet)
+    scene.later(5, lambda: scene.pods("web", "1500m", 2))
+    scene.later(200, lambda: scene.world.never_ready(fleet, never=False))
+
+
+def _ended_early(scene: Scene) -> None:
+    """Nothing that the fleet launches lives for longer than 20 s; the next fleet is asked."""
+    scene.world.end_early(scene.stage.fleets["primary-small", HOME], 20)
+    scene.later(5, lambda: scene.pods("web", "1500m", 2))
+
+
 def _dead_node(scene: Scene) -> None:
     scene.set_target("primary-small", 2)
     scene.world.advance(60)
@@ -354,6 +367,8 @@ SCENARIOS = (
     Scenario("a drain fails and is taken back", _failed_drain, 800, evicts=True),
     Scenario("a draining node is needed again", _take_back, 420, evicts=True),
     Scenario("an instance never joins", _stuck, 500),
+    Scenario("a node is never Ready", _never_ready, 500),
+    Scenario("instances end before they are nodes", _ended_early, 300),
     Scenario("a node falls silent", _dead_node, 420),
     Scenario("an instance vanishes", _gone_node, 420),
     Scenario("an instance is interrupted", _interruption, 300),

@@ -21,8 +21,8 @@ from tests.builders import (
     make_settings,
     make_snapshot,
 )
-from tests.unit.planner.placed import raised
 from tests.unit.planner.disruption.scale_in.scene import FLEET, full, instance
+from tests.unit.planner.placed import raised
 
 NO_KEY = "Client.InternalError: Client error on launch"
 LARGE = make_fleet_settings("large", price="0.30")

@@ -388,9 +388,7 @@ class PlanBuilder:
                 self._actions += removal.actions
                 self._placements += removal.placements
             return
-        self._held = [
-            replace(each, code="safety-stop") if each.code == also else each for each in self._held
-        ]
+        self._held = [replace(h, code="safety-stop") if h.code == also else h for h in self._held]
         for removal in self._removals:
             instance = "" if removal.node is not None else removal.instance or ""
             self.hold("safety-stop", removal.node or "", instance)

@@ -184,7 +184,7 @@ def test_why_an_instance_ended_is_known(
 ) -> None:
     """Instances that end by themselves after their launch would look like any others."""
     code = (known or reason).partition(":")[0] or "Client.InternalError"
-    told = {"State": {"Name": state}, "StateReason": {"Code": code, "Message": reason}}
+    told: Json = {"State": {"Name": state}, "StateReason": {"Code": code, "Message": reason}}
     answer = [reservations(instance_json(**told)), {"Fleets": [fleet_json()]}]
     (instance,) = decode(*answer).instances
     assert instance.ended_because == (reason if known is None else known)

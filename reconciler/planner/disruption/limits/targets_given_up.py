@@ -67,14 +67,16 @@ def _with_target(action: AnyAction, given_up: Collection[InstanceId]) -> AnyActi
 def _unasked(builder: PlanBuilder, status: FleetStatus) -> int:
     """Return how many of the nodes that EC2 owes nothing asks for, above the fleet's minimum.
 
-    None while demand or headroom of its sector is without a place, and none if the target is lower
-    than what EC2 provides: then it has been lowered already.
+    None while demand or headroom of its sector is without a place, or its rolling update goes on;
+    and none if the target is lower than what EC2 provides: then it has been lowered already.
     """
     view, key, live = builder.view, status.key, status.live
     target = builder.targets[key]
     if live is None or live.counts_units or target != status.current or target < status.provided:
         return 0
-    sector = status.settings.sector
+    update, sector = view.inventory.updates.get(key), status.settings.sector
+    if update is not None and not (update.halted or status.unavailable):
+        return 0
     if any(each.left and sector in each.sectors for each in builder.waiting):
         return 0
     if any(each.missing and each.sector == sector for each in builder.headroom):

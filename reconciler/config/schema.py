@@ -97,7 +97,7 @@ class SectorConfig(Section):
     unready_time_seconds: Seconds = Field(default=600.0, alias="unready_time")
     """How long a node may be NotReady before it is replaced."""
     stuck_ends: StuckEnds = StuckEnds.model_construct()
-    """How many instances that never became nodes may be ended."""
+    """How many instances that never became usable nodes may be ended."""
     inactive_grace_periods: tuple[GracePeriod, ...] = ()
     """How long nodes stay empty, by time of day and weekday in `timezone`; the first match
     counts."""

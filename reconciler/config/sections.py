@@ -240,7 +240,7 @@ class Interruption(Section):
 
 
 class StuckEnds(Section):
-    """How many instances that never became nodes may be ended; more are held and reported.
+    """How many instances that never became usable nodes may be ended; more are held and reported.
 
     While no node proves that this cluster is the fleets' own, or while most instances seem stuck,
     it is one per cycle and three per hour at most.

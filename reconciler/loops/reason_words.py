@@ -71,7 +71,7 @@ KIND_REFUSALS: Final[Mapping[ReasonKind, str]] = {
     "quota": "a quota of the account allows no more nodes of the fleets that could run it",
     "launch-fails": "launches of the fleets that could run it fail",
     "denied": "EC2 refuses to raise the fleets that could run it",
-    "never-joined": "instances of the fleets that could run it do not become nodes",
+    "never-joined": "instances of the fleets that could run it become no usable nodes",
     "halted": "the fleets that could run it are not set up to be scaled",
     "unproven": "it is not proven that the fleets that could run it are this cluster's",
     "spot-fallback": "its spot fleet is unavailable, and keeps its demand off on-demand fleets",
@@ -94,7 +94,8 @@ KIND_REMEDIES: Final[Mapping[ReasonKind, str]] = {
     " rights to use them",
     "denied": "compare the role's policy with the one of terraform/reconciler, and see who else"
     " changes these fleets",
-    "never-joined": "look at the console output of such an instance: image, user data, rights",
+    "never-joined": "look at the console output of such an instance (image, user data, rights); if"
+    " it has a node, at `kubectl describe node` (network plugin, kubelet)",
     "halted": "resume the process Launch, or remove the weights",
     "unproven": "check kube-context and config",
     "spot-fallback": "set spot_fallback: on-demand on the spot fleet",

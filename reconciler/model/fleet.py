@@ -40,6 +40,22 @@ NODE_TEMPLATE: Final = "k8s.io/cluster-autoscaler/node-template"
 """Prefix of Cluster Autoscaler's tags that describe a node of an empty group: `/label/<key>`,
 `/taint/<key>` or `/resources/<name>` follow."""
 
+ENDS_BY_ITSELF: Final = (
+    "Client.InstanceInitiatedShutdown",
+    "Client.InternalError",
+    "Client.InvalidSnapshot",
+    "Client.VolumeLimitExceeded",
+    "Server.InsufficientInstanceCapacity",
+    "Server.InternalError",
+)
+"""EC2's codes for instances that end although nobody asked for it: no right to the key of a volume,
+user data that shuts the machine down, a host that fails.
+
+Source: EC2 API reference, StateReason (read 2026-11). The others are requests of users
+(`Client.UserInitiatedShutdown`), of services for them, and interruptions
+(`Server.SpotInstanceTermination`).
+"""
+
 UsdPerHour = Decimal
 """A price in USD per hour; an unknown one is None, never 0."""
 
@@ -150,6 +166,9 @@ class Instance:
     """
     leaving: bool = False
     """Auto Scaling: whether its group is ending it; a lifecycle hook may delay that for hours."""
+    ended_because: str = ""
+    """Why it ended or ends, in EC2's words, such as `Client.InternalError: Client error on launch`;
+    empty while it runs, or if unknown."""
 
     @property
     def gone(self) -> bool:
@@ -160,6 +179,12 @@ class Instance:
     def ends(self) -> bool:
         """Return whether it has ended, or EC2 or its group is ending it."""
         return self.gone or self.leaving
+
+    @property
+    def ended_by_itself(self) -> bool:
+        """Return whether it ended, and neither anybody nor EC2 took it away."""
+        ended = self.state in {"shutting-down", "terminated"} and not self.leaving
+        return ended and self.ended_because.startswith(ENDS_BY_ITSELF)
 
     @property
     def counts(self) -> bool:

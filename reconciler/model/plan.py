@@ -20,7 +20,7 @@ from reconciler.model.saved_state import (
     StuckEnd,
 )
 from reconciler.model.snapshot import Ignored
-from reconciler.model.unplaceable import Reason, Unplaceable
+from reconciler.model.unplaceable import Reason, UnavailableKind, Unplaceable
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,6 +118,8 @@ class FleetPlan:
     """EC2's state; `missing` if EC2 does not have the fleet, `unknown` if it does not answer."""
     unavailable: str = ""
     """Why no more nodes can be asked of it now; empty if they can."""
+    unavailable_kind: UnavailableKind = ""
+    """The same for programs."""
     awaited: int = 0
     """Instances that EC2 was asked for, by this plan or before, and has not launched; 0 while the
     fleet is unavailable."""

@@ -40,6 +40,9 @@ class SavedFleetState:
     silent_since: datetime | None = None
     """When EC2 was first seen not to answer in the Region; None while it answers."""
     stuck_in_a_row: int = 0
+    """How many instances in a row never became usable nodes."""
+    stuck_because: str = ""
+    """What is the matter with the last of them, in words."""
     last_stuck_launched_at: datetime | None = None
     """Launch of the last instance counted in `stuck_in_a_row`, so that none is counted twice."""
     learned: Resources = NO_RESOURCES

@@ -336,6 +336,10 @@ class PlanBuilder:
         """Begin to remove a node or an instance, if the safety stop agrees at the end."""
         self._removals.append(removal)
 
+    def change_removals(self, removals: Iterable[Removal]) -> None:
+        """Replace what policies want to begin to remove."""
+        self._removals = list(removals)
+
     def interrupt(self, actions: Iterable[AnyAction]) -> None:
         """Empty a node that EC2 takes back, without the safety stop: the node goes in any case."""
         self._actions += actions
@@ -379,15 +383,12 @@ class PlanBuilder:
         """
         if not suspicious:
             for removal in self._removals:
-                for action in removal.actions:
-                    if isinstance(action, TerminateInstance) and action.decrement:
-                        self.sizes.set_target(removal.key, self.targets[removal.key] - 1)
+                if lowered := removal.targets_lowered:
+                    self.sizes.set_target(removal.key, self.targets[removal.key] - lowered)
                 self._actions += removal.actions
                 self._placements += removal.placements
             return
-        self._held = [
-            replace(each, code="safety-stop") if each.code == also else each for each in self._held
-        ]
+        self._held = [replace(h, code="safety-stop") if h.code == also else h for h in self._held]
         for removal in self._removals:
             instance = "" if removal.node is not None else removal.instance or ""
             self.hold("safety-stop", removal.node or "", instance)

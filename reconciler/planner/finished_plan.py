@@ -67,7 +67,9 @@ def finished(builder: PlanBuilder) -> Plan:
         demands=tuple(remembered[key] for key in sorted(remembered)),
         quarantined=len(builder.purchases.quarantined),
         lost_fleets=inventory.orphans.lost_fleets,
-        stuck_ends=ends_after(snapshot.cluster.stuck_ends, builder.actions, snapshot.at),
+        stuck_ends=ends_after(
+            snapshot.cluster.stuck_ends, builder.actions, inventory.stuck_nodes, snapshot.at
+        ),
         binding=inventory.binding,
         clock_skew_seconds=round(clock_skew(snapshot).total_seconds()),
         raises=recent_raises(snapshot.cluster.raises, view.at),
@@ -201,6 +203,7 @@ def _fleet_plan(
         max=status.max,
         state=status.state,
         unavailable=status.unavailable,
+        unavailable_kind=status.unavailable_kind,
         awaited=0 if status.unavailable else awaited,
         removal=removal_of(builder.view, status, kept),
         update=None if update is None else shown_update(builder, update, kept),

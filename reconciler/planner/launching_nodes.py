@@ -4,7 +4,7 @@ from collections import Counter
 
 from reconciler.model.ids import FleetKey
 from reconciler.planner.builder import PlanBuilder
-from reconciler.planner.disruption.blockers.nodes import termination_protection
+from reconciler.planner.disruption.blockers.nodes import stated_protection, termination_protection
 
 
 def plan_launching(builder: PlanBuilder) -> None:
@@ -28,17 +28,19 @@ def plan_launching(builder: PlanBuilder) -> None:
 def _never_to_come(builder: PlanBuilder) -> Counter[FleetKey]:
     """Return how many instances of each fleet never joined and are not replaced within the hour.
 
-    None of them is while its fleet may end nothing, or while it is protected from termination;
-    those do not count towards the limit.
+    None of them is while its fleet may end nothing, or while it or its node is protected; those do
+    not count towards the limit.
     """
     view, inventory = builder.view, builder.view.inventory
     if inventory.doubtful:
         return Counter()
     fleet_of = {each.instance.id: each.key for each in inventory.stuck}
     left = {
-        name
-        for name, key in fleet_of.items()
-        if view.statuses[key].may_end_nothing or termination_protection(view, name)
+        each.instance.id
+        for each in inventory.stuck
+        if view.statuses[each.key].may_end_nothing
+        or termination_protection(view, each.instance.id)
+        or (each.node is not None and stated_protection(view, each.node))
     }
     kept = builder.stuck_ends.kept_for_now([name for name in fleet_of if name not in left])
     return Counter(fleet_of[each] for each in [*sorted(left), *kept])

@@ -245,12 +245,9 @@ def _stuck_end_ledger(
     snapshot: Snapshot, settings: PlannerSettings, inventory: Inventory
 ) -> StuckEndLedger:
     unjoined = sum(each.node is None for each in inventory.orphans.found)
-    limits = limits_for(
-        inventory.binding,
-        len(inventory.stuck) + unjoined,
-        len(inventory.fleet_of_node),
-        settings.stuck_ends,
-    )
+    unjoined += sum(each.node is None for each in inventory.stuck)
+    nodes = len(inventory.fleet_of_node)
+    limits = limits_for(inventory.binding, unjoined, nodes, settings.stuck_ends)
     return StuckEndLedger(snapshot.cluster.stuck_ends, limits, snapshot.at)
 
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from reconciler.model.actions import AnyAction, PolicyName
+from reconciler.model.actions import AnyAction, PolicyName, TerminateInstance
 from reconciler.model.ids import FleetKey, InstanceId, NodeName
 from reconciler.model.plan import Placement
 
@@ -19,6 +19,11 @@ class Removal:
     actions: tuple[AnyAction, ...]
     placements: tuple[Placement, ...] = ()
     """Where its pods go."""
+
+    @property
+    def targets_lowered(self) -> int:
+        """Return by how much it lowers the fleet's target at once."""
+        return sum(isinstance(a, TerminateInstance) and a.decrement for a in self.actions)
 
 
 class KeptPod(NamedTuple):

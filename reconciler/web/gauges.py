@@ -152,7 +152,7 @@ def _of_plan(plan: Plan) -> Iterator[Metric]:
     )
     yield _gauge(
         names.STUCK_ENDS,
-        "Instances that never became nodes and were ended in the last hour.",
+        "Instances that never became usable nodes and were ended in the last hour.",
         len(plan.stuck_ends),
     )
     yield from _of_spot(plan)

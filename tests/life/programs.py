@@ -22,9 +22,9 @@ OPERATORS = (
 )  # fmt: skip
 FAULTS = (
     "fail", "fail", "fail", "lost", "lost", "no-capacity", "no-capacity", "capacity", "no-pool",
-    "pools", "never-join", "join", "slow-launch", "fast-launch", "lock", "unlock", "interrupt",
-    "vanish", "silence", "revive", "stale-cluster", "stale-cloud", "fresh", "holes", "whole",
-    "slow-stop", "fast-stop", "silent-region", "all-regions",
+    "pools", "never-join", "never-ready", "end-early", "join", "slow-launch", "fast-launch", "lock",
+    "unlock", "interrupt", "vanish", "silence", "revive", "stale-cluster", "stale-cloud", "fresh",
+    "holes", "whole", "slow-stop", "fast-stop", "silent-region", "all-regions",
 )  # fmt: skip
 CRASHES = ("crash",) * 5
 OPERATORS_OF_GROUPS = ("stand-by", "stand-by", "back-in-service", "protect", "unprotect")

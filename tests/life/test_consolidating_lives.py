@@ -17,7 +17,7 @@ from reconciler.planner.settings import FleetSettings, ScaleInSettings
 from tests.builders import HOME, make_fleet_settings
 from tests.life.oscillation import oscillation
 from tests.life.programs import Config
-from tests.life.scenarios import Scene
+from tests.life.scene import Scene
 
 LIVES = int(os.environ.get("RECONCILER_CONSOLIDATING_LIVES", "12"))  # noqa: TID251 - how many
 FOUND = (30, 77, 78, 96, 191, 213, 237, 961)

@@ -12,7 +12,8 @@ import pytest
 
 from reconciler.adapters.memory import Call
 from tests.life.branches import Branches
-from tests.life.scenarios import SCENARIOS, Scenario, Scene
+from tests.life.scenarios import SCENARIOS, Scenario
+from tests.life.scene import Scene
 
 
 @dataclass(frozen=True)

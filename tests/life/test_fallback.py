@@ -11,7 +11,8 @@ from reconciler.model.snapshot import Snapshot
 from reconciler.planner.settings import DisruptionBudget, SpotReturn
 from tests.builders import HOME
 from tests.life.programs import Config
-from tests.life.scenarios import SCENARIOS, Scene
+from tests.life.scenarios import SCENARIOS
+from tests.life.scene import Scene
 
 HOUR = 3600.0
 

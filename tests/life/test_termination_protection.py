@@ -4,7 +4,7 @@ from reconciler.model.ids import FleetId, InstanceId
 from reconciler.simulation.process import Process
 from tests.builders import HOME, is_tainted
 from tests.life.programs import Config
-from tests.life.scenarios import Scene
+from tests.life.scene import Scene
 
 MINUTE, HOUR = 60.0, 3600.0
 

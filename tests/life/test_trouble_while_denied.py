@@ -5,7 +5,7 @@ from reconciler.web.board import StatusBoard
 from reconciler.web.verdict import verdict_of
 from tests.builders import make_fleet_settings
 from tests.life.programs import Config
-from tests.life.scenarios import Scene
+from tests.life.scene import Scene
 
 MINUTES = 40
 

@@ -6,7 +6,7 @@ from typing import Any
 from reconciler.model.cluster import Taint
 from tests.builders import HOME, amounts
 from tests.life.programs import Config
-from tests.life.scenarios import Scene
+from tests.life.scene import Scene
 
 LASTS_SECONDS = 7200.0
 """Time for a dozen purchases, each followed by its idle time."""

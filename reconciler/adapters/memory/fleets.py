@@ -6,7 +6,7 @@ from functools import partial
 
 from reconciler.adapters.memory.clock import ManualClock
 from reconciler.adapters.memory.pods import MemoryObjects
-from reconciler.adapters.memory.settings import Delays, FleetShape
+from reconciler.adapters.memory.settings import NOT_READY, Delays, FleetShape
 from reconciler.model.cluster import Node
 from reconciler.model.errors import Conflict
 from reconciler.model.fleet import Fleet, FleetEvent, Instance, Lifecycle
@@ -35,6 +35,10 @@ class FleetRecord:
     """When set, no launch succeeds."""
     not_joining: frozenset[tuple[str, str]] = frozenset()
     """Instance types and zones whose instances do not become nodes."""
+    turns_ready: bool = True
+    """Whether nodes of its instances turn Ready."""
+    ends_after_seconds: float | None = None
+    """How long after its launch each instance ends by itself; None if it does not."""
     slower_seconds: dict[tuple[str, str], float] = field(default_factory=dict)
     """Added to each launch of a type in a zone."""
     locked: bool = False
@@ -205,6 +209,8 @@ class MemoryFleets:
         wait = self.launch_seconds(shape) + record.slower_seconds.get(pool, 0.0)
         join = self.join_seconds(shape)
         self._schedule(wait, instance.id, lambda: self._run(instance.id, record, join))
+        if record.ends_after_seconds is not None:
+            self._schedule(record.ends_after_seconds, instance.id, lambda: self._fail(instance.id))
         for watch in self.watchers:
             watch(instance)
 
@@ -235,7 +241,8 @@ class MemoryFleets:
                 provider_id=f"aws:///{instance.zone}/{instance_id}",
                 instance_id=instance_id,
                 labels=FrozenMap(labels),
-                taints=shape.taints,
+                taints=shape.taints if record.turns_ready else (*shape.taints, NOT_READY),
+                ready=record.turns_ready,
                 ready_changed_at=now,
                 created_at=now,
                 allocatable=offer,
@@ -250,6 +257,12 @@ class MemoryFleets:
         if record is not None:
             wait = self._delays.join
             self._schedule(wait, instance_id, lambda: self._join(instance_id, record))
+
+    def _fail(self, instance_id: InstanceId) -> None:
+        """End an instance as EC2 does without the right to the key of its volume."""
+        because = "Client.InternalError: Client error on launch"
+        self._change(instance_id, ended_because=because)
+        self.terminate(instance_id)
 
     def terminate(self, instance_id: InstanceId) -> None:
         """End an instance; its fleet replaces it while it is below target."""

@@ -7,7 +7,7 @@ from datetime import timedelta
 from reconciler.adapters.memory.budgets import MemoryBudgets
 from reconciler.adapters.memory.clock import ManualClock
 from reconciler.adapters.memory.scheduler import MemoryScheduler
-from reconciler.adapters.memory.settings import BudgetShape, Delays, Scoring
+from reconciler.adapters.memory.settings import NOT_READY, BudgetShape, Delays, Scoring
 from reconciler.adapters.memory.workloads import (
     AT_ONCE,
     daemon_pod,
@@ -253,7 +253,9 @@ class MemoryObjects:
         node = self.nodes.get(name)
         if node is None or node.ready:
             return
-        self.add_node(replace(node, ready=True, ready_changed_at=self._clock.now()))
+        taints = tuple(taint for taint in node.taints if taint != NOT_READY)
+        now = self._clock.now()
+        self.add_node(replace(node, ready=True, ready_changed_at=now, taints=taints))
         for pod in self.pods_on(name):
             if pod.deleting:
                 self._stopped(pod.key)

@@ -182,6 +182,14 @@ class MemoryWorld:
         record = self._record(fleet_id)
         record.version = str(int(record.version) + 1)
 
+    def never_ready(self, fleet_id: FleetId, *, never: bool = True) -> None:
+        """Keep new nodes of a fleet from turning Ready (no network plugin), or let them again."""
+        self._record(fleet_id).turns_ready = not never
+
+    def end_early(self, fleet_id: FleetId, seconds: float | None) -> None:
+        """Have instances end by themselves so long after their launch; None: no more of them."""
+        self._record(fleet_id).ends_after_seconds = seconds
+
     def end_instance(self, instance_id: InstanceId) -> None:
         """End an instance from outside, as a failure or a person."""
         self.fleets.terminate(instance_id)

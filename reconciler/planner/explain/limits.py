@@ -19,7 +19,7 @@ from reconciler.planner.reservations import WaitingClass
 Lifted = tuple[str, int]
 """A change in words, and how large it is."""
 TO_DO: Final[Mapping[UnavailableKind, str]] = {
-    "never-joined": "find out why instances of {name} do not join",
+    "never-joined": "find out why instances of {name} become no usable nodes",
     "quota": "raise the account's quota for {name}",
     "launch-fails": "fix what launches of {name} fail for",
     "denied": "make EC2 accept raises of {name} again",

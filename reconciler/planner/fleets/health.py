@@ -1,8 +1,8 @@
 """Whether a fleet can be asked for more now, and what of its failures is remembered.
 
 A fleet is unavailable for a cool-off after failed launches and after instances in a row that
-never joined; as long as EC2 holds less than its target and launches nothing; and while its region
-does not answer (docs/failures.md).
+never became usable nodes; as long as EC2 holds less than its target and launches nothing; and
+while its region does not answer (docs/failures.md).
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -24,6 +24,7 @@ from reconciler.planner.fleets.instances.stuck import (
 )
 from reconciler.planner.fleets.launch_errors import last_failure, names_quota
 from reconciler.planner.fleets.live import LIVE_STATES, fleet_keys_by_instance
+from reconciler.planner.nodes.starting import takes_pods
 from reconciler.planner.settings import PlannerSettings
 
 MISSING = "missing"
@@ -41,7 +42,8 @@ class Signs:
     """What one snapshot shows about one fleet, other than its nodes."""
 
     live: Fleet | None = None
-    stuck: Sequence[Instance] = ()
+    failed: Sequence[StuckInstance] = ()
+    """Its instances that never became usable nodes, those that ended by themselves included."""
     provided: int = 0
     """The highest number that EC2's figures, its instances or the nodes show."""
     unjoined: int = 0
@@ -49,7 +51,7 @@ class Signs:
     launched_at: datetime | None = None
     """The latest launch of an instance that still exists."""
     joined_at: datetime | None = None
-    """The latest launch of an instance that became a Ready node."""
+    """The latest launch of an instance whose node takes pods."""
     silent: bool = False
 
 
@@ -57,7 +59,7 @@ def read_signs(
     snapshot: Snapshot,
     settings: PlannerSettings,
     live: Mapping[FleetKey, Fleet],
-    stuck: Sequence[StuckInstance],
+    failed: Sequence[StuckInstance],
     joined: Mapping[FleetKey, int],
 ) -> dict[FleetKey, Signs]:
     """Return the signs of every fleet of the config; none if EC2 was not asked at all.
@@ -66,17 +68,17 @@ def read_signs(
         snapshot: What was observed.
         settings: The sector config, resolved.
         live: Fleets that EC2 has.
-        stuck: Instances that never joined, if they are to be counted.
+        failed: Instances that never became usable nodes, if they are to be counted.
         joined: Nodes that count as joined.
     """
     cloud = snapshot.cloud
     if cloud is None:
         return {}
     members = _members(cloud, settings)
-    ready = {node.instance_id for node in snapshot.cluster.nodes if node.ready}
-    stuck_of: dict[FleetKey, list[Instance]] = {}
-    for each in stuck:
-        stuck_of.setdefault(each.key, []).append(each.instance)
+    taking = {node.instance_id for node in snapshot.cluster.nodes if takes_pods(node, settings)}
+    failed_of: dict[FleetKey, list[StuckInstance]] = {}
+    for each in failed:
+        failed_of.setdefault(each.key, []).append(each)
     found: dict[FleetKey, Signs] = {}
     for fleet in settings.fleets():
         for key in fleet.fleet_keys():
@@ -85,14 +87,15 @@ def read_signs(
             figure = int(known.fulfilled_capacity) if known and not known.counts_units else 0
             # EC2's figure may still count instances that it shows as ended.
             launched = max(there, figure - sum(i.ends for i in own))
-            failed = len(stuck_of.get(key, ()))
+            of_key = failed_of.get(key, ())
+            dead = sum(each.instance.counts for each in of_key)
             found[key] = Signs(
                 live=known,
-                stuck=stuck_of.get(key, ()),
+                failed=of_key,
                 provided=max(there, figure),
-                unjoined=max(0, launched - joined.get(key, 0) - failed),
+                unjoined=max(0, launched - joined.get(key, 0) - dead),
                 launched_at=_latest(i for i in own if i.counts),
-                joined_at=_latest(i for i in own if i.id in ready),
+                joined_at=_latest(i for i in own if i.id in taking),
                 silent=cloud.is_silent(fleet.provider, key.region),
             )
     return found
@@ -129,7 +132,7 @@ def saved_states_after(
         if not sign.silent:
             after = _with_errors(after, sign, snapshot.at)
             after = _with_shortfall(after, sign, snapshot.at)
-            after = with_stuck(after, sign.stuck, sign.joined_at, snapshot.at)
+            after = with_stuck(after, sign.failed, sign.joined_at, snapshot.at)
             after = _forgotten(after, stable, snapshot.at)
         if after != before:
             saved_states[place] = after
@@ -326,7 +329,9 @@ def launched_to_join(state: str, sign: Signs | None, saved: SavedFleetState | No
 def why_cooling(saved: SavedFleetState) -> tuple[UnavailableKind, str]:
     """Return what the cool-off of a fleet that has one is for, as a kind and in words."""
     if saved.stuck_in_a_row >= IN_A_ROW:
-        return "never-joined", f"{saved.stuck_in_a_row} instances in a row that never joined"
+        said = f"{saved.stuck_in_a_row} instances in a row never became usable nodes"
+        last = f", the last: {saved.stuck_because}" if saved.stuck_because else ""
+        return "never-joined", said + last
     if saved.failure == "denied":
         return "denied", saved.reason or "EC2 refuses to raise its target"
     return saved.failure, saved.reason or "capacity errors"

@@ -131,7 +131,7 @@ class Inventory:
     binding: Binding = field(default_factory=Binding)
     """Whether cluster and fleets belong together."""
     stuck: tuple[StuckInstance, ...] = ()
-    """Our instances that never became nodes."""
+    """Our instances that never became usable nodes."""
     hidden: UnlistedNode | None = None
     """Such instances, and orphans, that are kept by a pod running on a node that is not listed."""
     doubtful: bool = False
@@ -157,6 +157,11 @@ class Inventory:
     """What must be remembered about fleets, including what this snapshot adds."""
     interrupted_pools: tuple[InterruptedPool, ...] = ()
     """Where EC2 took spot instances back recently: new ones are preferably bought elsewhere."""
+
+    @property
+    def stuck_nodes(self) -> frozenset[NodeName]:
+        """Return the nodes that never took a pod and should long have: they have not joined."""
+        return frozenset(each.node.name for each in self.stuck if each.node is not None)
 
     @property
     def departing(self) -> frozenset[NodeName]:

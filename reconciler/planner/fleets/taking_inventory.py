@@ -26,6 +26,7 @@ from reconciler.planner.fleets.instances.orphans import find_orphans
 from reconciler.planner.fleets.instances.stuck import (
     StuckInstance,
     find_at_work,
+    find_ended,
     find_unjoined,
     names_taken_over,
 )
@@ -56,10 +57,12 @@ def take_inventory(snapshot: Snapshot, settings: PlannerSettings) -> Inventory:
     stuck, hidden = find_unjoined(snapshot, settings, orphans.hidden)
     shown = _regions_shown(cloud)
     at_work = find_at_work(snapshot, settings)
-    joined = count_joined(snapshot, settings, nodes, shown, instance_of_node, at_work)
+    dead = frozenset(each.node.name for each in stuck if each.node is not None)
+    joined = count_joined(snapshot, settings, nodes, shown, instance_of_node, at_work, dead)
     binding = judge_binding(snapshot, settings)
     doubtful = _is_doubtful(snapshot, binding, stuck, owners)
-    believed = () if doubtful else stuck
+    # That an instance ended by itself is said by EC2 alone.
+    believed = (*find_ended(snapshot, settings), *(() if doubtful else stuck))
     signs = read_signs(snapshot, settings, live, believed, joined)
     known = saved_states_after(snapshot, signs, settings)
     saved_states = with_resumed(known, snapshot.cluster.resumed_updates)
@@ -103,7 +106,7 @@ def _is_doubtful(
     """Return `Inventory.doubtful`: such an observation says nothing about fleets either."""
     if not binding.may_remove or is_skewed(snapshot):
         return True
-    return is_suspicious(len(stuck), len(owners), snapshot)
+    return is_suspicious(sum(s.node is None for s in stuck), len(owners), snapshot)
 
 
 def _by_fleet(
@@ -149,7 +152,7 @@ def _with_unproven_closed(
     """
     if not binding.contradicted:
         return tuple(statuses)
-    counts = Counter(each.key for each in stuck)
+    counts = Counter(each.key for each in stuck if each.node is None)
     return tuple(
         _closed(status, counts[status.key]) if status.key in counts else status
         for status in statuses

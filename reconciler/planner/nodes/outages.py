@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from reconciler.model.cluster import Node
 from reconciler.model.fleet import Instance
 from reconciler.model.ids import NodeName, Region
-from reconciler.planner.nodes.starting import is_joining
+from reconciler.planner.nodes.starting import is_joining, started_at
 from reconciler.planner.settings import PlannerSettings
 
 UNREADY_ALWAYS = 3
@@ -22,6 +22,7 @@ def find_outages(
     at: datetime,
     settings: PlannerSettings,
     doubted: Collection[NodeName] = frozenset(),
+    at_work: Collection[Region] = frozenset(),
 ) -> Mapping[Region, str]:
     """Return the regions with an outage, and in words what shows it.
 
@@ -30,9 +31,10 @@ def find_outages(
         instances: Instances by node.
         at: The time of the plan.
         settings: For `instance_init_time`: nodes that may still be joining do not count as silent.
-        doubted: Nodes of a version that may not work. Those that fell silent within
-            `instance_init_time` after they joined show no outage by themselves: the same share of
-            the other nodes, if there are any, must be silent too.
+        doubted: Nodes that never took a pod, or are of a version that may not work. Those that
+            fell silent within `instance_init_time` after their start show no outage by themselves:
+            the same share of the other nodes must be silent too.
+        at_work: Regions in which nodes of others are Ready: these decide where we have no other.
     """
     ours: Counter[Region] = Counter()
     silent: Counter[Region] = Counter()
@@ -40,10 +42,12 @@ def find_outages(
     others_silent: Counter[Region] = Counter()
     init_seconds = settings.instance_init_seconds
     for region, node in nodes:
-        is_silent = not (node.ready or is_joining(node, instances.get(node.name), at, settings))
+        instance = instances.get(node.name)
+        is_silent = not (node.ready or is_joining(node, instance, at, settings))
         ours[region] += 1
         silent[region] += is_silent
-        if not (is_silent and node.name in doubted and _fell_silent_early(node, init_seconds)):
+        early = node.name in doubted and _fell_silent_early(node, instance, init_seconds)
+        if not (is_silent and early):
             others[region] += 1
             others_silent[region] += is_silent
     return {
@@ -51,15 +55,20 @@ def find_outages(
         "server may be the cause"
         for region, count in ours.items()
         if shows_outage(silent[region], count)
-        and (not others[region] or _are_many(others_silent[region], others[region]))
+        and (
+            _are_many(others_silent[region], others[region])
+            if others[region]
+            else region not in at_work
+        )
     }
 
 
-def _fell_silent_early(node: Node, init_seconds: float) -> bool:
+def _fell_silent_early(node: Node, instance: Instance | None, init_seconds: float) -> bool:
     """Return whether a node that is not Ready never was, or only for a short time."""
-    if node.created_at is None or node.ready_changed_at is None:
+    started = started_at(node, instance)
+    if started is None or node.ready_changed_at is None:
         return True
-    return node.ready_changed_at - node.created_at < timedelta(seconds=init_seconds)
+    return node.ready_changed_at - started < timedelta(seconds=init_seconds)
 
 
 def shows_outage(unready: int, nodes: int) -> bool:

@@ -2,6 +2,7 @@
 
 from collections.abc import Container, Iterable, Iterator
 from datetime import datetime, timedelta
+from typing import Final
 
 from reconciler.model.cluster import Node, Pod, Taint
 from reconciler.model.fleet import Instance
@@ -15,6 +16,15 @@ STARTUP_TAINTS = (
 )
 """Taints that controllers remove from a new node, in addition to those of agents
 (`…/agent-not-ready`)."""
+NOT_READY: Final = Taint(key="node.kubernetes.io/not-ready", value="", effect="NoSchedule")
+"""The API server adds it to each new node, and Kubernetes removes it when the node is Ready."""
+FIRST_CHANGES: Final = timedelta(minutes=2)
+"""How long after its registration the Ready condition of a node that is never Ready may change.
+
+Kubelet reports it as False when it registers. If kubelet then falls silent, the node lifecycle
+controller makes it Unknown within the minute of its start-up grace period. A later change means
+that the node was Ready in between.
+"""
 STARTUP_PREFIXES = (
     "startup-taint.cluster-autoscaler.kubernetes.io/",
     "ignore-taint.cluster-autoscaler.kubernetes.io/",
@@ -129,3 +139,29 @@ def is_joining(
     if since is None or takes_pods(node, settings):
         return False
     return at - since < timedelta(seconds=settings.instance_init_seconds)
+
+
+def never_took_pods(
+    node: Node, instance: Instance | None, pods: Iterable[Pod], settings: PlannerSettings
+) -> bool:
+    """Return whether the node has not taken a pod since it started, as far as anything shows.
+
+    A node that is not Ready counts only if its condition has not changed since its start
+    (`FIRST_CHANGES`); one that is Ready, if it has a start-up taint. Neither counts if it has a pod
+    that Kubernetes binds to no such node: it was Ready, and without the taint, before.
+
+    Args:
+        node: The node.
+        instance: As for `started_at`.
+        pods: All pods of the node, finished ones included.
+        settings: Which taints are start-up taints.
+    """
+    if takes_pods(node, settings):
+        return False
+    taints = list(startup_taints(node, settings))
+    if not node.ready:
+        since, changed = started_at(node, instance), node.ready_changed_at
+        if since is None or changed is None or changed - since > FIRST_CHANGES:
+            return False
+        taints.append(NOT_READY)
+    return not any(came_before(pod, taint) for pod in pods for taint in taints)

@@ -21,11 +21,18 @@ from reconciler.records.aws.fields import (
 )
 from reconciler.records.reasons import reason_of
 
+REASON_MAX = 120
+"""How much is kept of EC2's words."""
 STATES = frozenset({"pending", "running", "shutting-down", "terminated", "stopping", "stopped"})
 
 
 class _StateWire(Wire):
     name: str
+
+
+class _StateReasonWire(Wire):
+    code: str | None = None
+    message: str | None = None
 
 
 class _PlacementWire(Wire):
@@ -43,6 +50,7 @@ class _InstanceWire(Wire):
     image_id: str | None = None
     subnet_id: str | None = None
     tags: tuple[TagWire, ...] | None = None
+    state_reason: _StateReasonWire | None = None
 
 
 class _ReservationWire(Wire):
@@ -130,7 +138,18 @@ def _instance(wire: _InstanceWire, region: Region) -> Instance:
         image_id=wire.image_id or "",
         subnet_id=wire.subnet_id or "",
         tags=tags,
+        ended_because=_ended_because(wire),
     )
+
+
+def _ended_because(wire: _InstanceWire) -> str:
+    """Return why it ended; EC2's message usually begins with the code."""
+    reason = wire.state_reason
+    if reason is None or wire.state.name in {"pending", "running"}:
+        return ""
+    code, message = reason.code or "", reason.message or ""
+    whole = message if message.startswith(code) else f"{code}: {message}"
+    return whole.removesuffix(": ")[:REASON_MAX]
 
 
 def read_active(answer: Mapping[str, Any], ignored: list[Ignored]) -> Iterable[ActiveInstanceWire]:

@@ -22,7 +22,7 @@ HELD_REMEDIES: Final[Mapping[HeldCode, str]] = {
     " why the nodes would go",
     "unproven-cluster": "check kube-context and config",
     "clock-skew": "fix time synchronisation",
-    "stuck-cap": "find out why instances do not join: console output, image, user data, rights",
+    "stuck-cap": usual_remedy("fleet-unavailable", "never-joined"),
     "termination-protected": "take the protection from termination away",
     "outage": "look at the nodes' network and kubelets, and at AWS's health page; end dead ones"
     " yourself",
@@ -139,6 +139,37 @@ def below_minimum(seen: BoardMoment) -> Iterator[Cause]:
         )
 
 
+def failing_fleets(seen: BoardMoment) -> Iterator[Cause]:
+    """Yield fleets whose instances become no usable nodes, though no pod waits for them.
+
+    Those with pods that wait, and those below their minimum, are told of elsewhere.
+    """
+    plan = seen.view.plan
+    if plan is None:
+        return
+    waiting = {
+        (reason.fleet, reason.region)
+        for reasons, _ in plan.refusals()
+        for reason in reasons
+        if reason.kind == "never-joined"
+    }
+    failing = [
+        f"{each.fleet} in {each.region}: {each.unavailable}"
+        for each in plan.fleets
+        if each.unavailable_kind == "never-joined"
+        and each.joined >= each.min
+        and (each.fleet, each.region) not in waiting
+    ]
+    if failing:
+        yield Cause(
+            kind="fleet-unavailable",
+            level="limited",
+            headline=f"Instances of {counted_noun(len(failing), 'fleet')} become no usable nodes",
+            detail=first_of(failing, "; "),
+            remedy=usual_remedy("fleet-unavailable", "never-joined"),
+        )
+
+
 def _do(count: int) -> str:
     return "does" if count == 1 else "do"
 
@@ -162,6 +193,7 @@ HELD_BACK: Final[tuple[Rule, ...]] = (
     no_progress,
     not_bound,
     below_minimum,
+    failing_fleets,
     held_nodes,
 )
 """Those that come after the other causes of their level."""

@@ -21,7 +21,7 @@ _UNAVAILABLE: Final[Mapping[ReasonKind, tuple[CauseKind, str]]] = {
     "launch-fails": ("launch-fails", "Launches for {pods} fail"),
     "missing": ("fleet-missing", "No fleet can run {pods}"),
     "denied": ("fleet-unavailable", "EC2 refuses nodes for {pods}"),
-    "never-joined": ("fleet-unavailable", "Instances for {pods} do not join"),
+    "never-joined": ("fleet-unavailable", "Instances for {pods} become no usable nodes"),
     "halted": ("fleet-unavailable", "No fleet can run {pods}"),
     "unproven": ("fleet-unavailable", "No fleet can run {pods}"),
     "state": ("fleet-unavailable", "No fleet can run {pods}"),

@@ -62,9 +62,19 @@ class Faults(Acting):
     def _never_join(self, step: Step) -> None:
         self.world.never_join(self._fleet(step))
 
+    def _never_ready(self, step: Step) -> None:
+        """Nodes register, and nothing gives them a network."""
+        self.world.never_ready(self._fleet(step))
+
+    def _end_early(self, step: Step) -> None:
+        """Instances end by themselves before they are nodes."""
+        self.world.end_early(self._fleet(step), (5, 30)[step.b % 2])
+
     def _join(self, step: Step) -> None:
         for fleet in self.stage.fleets.values():
             self.world.never_join(fleet, never=False)
+            self.world.never_ready(fleet, never=False)
+            self.world.end_early(fleet, None)
 
     def _slow_launch(self, step: Step) -> None:
         self.world.slow_launches(self._fleet(step), (60, 200, 600)[step.b % 3])

@@ -146,7 +146,7 @@ def test_later_region_that_only_waits_is_neither_counted_nor_called_short() -> N
         (
             {"fleet_states": (cooling(stuck_in_a_row=3, failures=1),)},
             "fleet-unavailable",
-            "Instances for 1 pod do not join",
+            "Instances for 1 pod become no usable nodes",
             "look at the console output",
         ),
     ],
@@ -216,7 +216,7 @@ def test_cool_off_for_instances_that_never_joined_says_so() -> None:
     stuck = cooling(stuck_in_a_row=3, failures=1)
     board = board_of(waiting(fleet_states=(stuck,)), make_settings(SMALL))
     (step,) = (each for each in next_steps(board.view) if "asked for nodes again" in each.what)
-    assert step.why == "cool-off after 1 failure: 3 instances in a row that never joined"
+    assert step.why == "cool-off after 1 failure: 3 instances in a row never became usable nodes"
 
 
 @pytest.mark.parametrize(
@@ -272,3 +272,14 @@ def test_limit_of_raises_below_a_node_is_nothing_to_wait_for() -> None:
     pods = [make_pod(name, cpu="3") for name in ("a", "b")]
     cause = only(waiting(SMALL, *pods), make_settings(SMALL, raise_limits=enough))
     assert cause.remedy == "raise raise_limits, or wait: later plans go on"
+
+
+def test_fleet_whose_instances_become_no_usable_nodes_is_told_of_although_no_pod_waits() -> None:
+    """The verdict was `OK: No pod waits` while each node of an image stayed not Ready."""
+    stuck = cooling(stuck_in_a_row=3, stuck_because="node a was never Ready", failures=1)
+    snapshot = make_snapshot(cloud=make_cloud(make_fleet(SMALL)), fleet_states=(stuck,))
+    cause = only(snapshot, make_settings(SMALL))
+    assert (cause.kind, cause.level) == ("fleet-unavailable", "limited")
+    assert cause.headline == "Instances of 1 fleet become no usable nodes"
+    assert "the last: node a was never Ready" in cause.detail
+    assert "kubectl describe node" in cause.remedy

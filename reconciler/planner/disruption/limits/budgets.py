@@ -153,8 +153,8 @@ def _scopes(
 def _disrupted(view: ClusterView, status: FleetStatus) -> int:
     """Return how many nodes of a fleet drain or are not Ready.
 
-    A node that is still starting does not count. One whose instance EC2 ends no longer counts,
-    unless a lifecycle hook holds the instance while its pods leave.
+    A node that is still starting, or never took a pod, does not count. One whose instance EC2 ends
+    no longer counts, unless a lifecycle hook holds the instance while its pods leave.
     """
     here = {node.name for node in status.nodes}
     held = view.inventory.interrupted.keys() - here
@@ -167,7 +167,7 @@ def _is_disrupted(view: ClusterView, node: Node) -> bool:
     instance = view.inventory.instance_of_node.get(node.name)
     starts = is_joining(node, instance, view.at, view.settings)
     taken = is_draining(node) or node.name in view.inventory.interrupted
-    return taken or not (node.ready or starts)
+    return taken or not (node.ready or starts or node.name in view.inventory.stuck_nodes)
 
 
 def _chosen(view: ClusterView, status: FleetStatus) -> set[NodeName]:

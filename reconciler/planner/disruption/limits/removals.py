@@ -49,12 +49,7 @@ def target_may_fall(builder: PlanBuilder, key: FleetKey) -> bool:
     """
     view = builder.view
     update, status = view.inventory.updates.get(key), view.statuses[key]
-    falling = sum(
-        isinstance(action, TerminateInstance) and action.decrement
-        for removal in builder.removals
-        if removal.key == key
-        for action in removal.actions
-    )
+    falling = sum(each.targets_lowered for each in builder.removals if each.key == key)
     if update is None or not update.halted or builder.targets[key] - falling <= status.min:
         return False
     return builder.targets[key] >= status.provided
@@ -104,7 +99,7 @@ class FleetRoom:
             for status in builder.view.inventory.fleets
         }
         self._replaced_later = {
-            key: _replaced(builder.view, key) - ended for key in self._removable
+            key: replaced_later(builder.view, key) - ended for key in self._removable
         }
         gone = ended | {n.name for n in builder.view.nodes.values() if is_draining(n)}
         view, cloud = builder.view, builder.view.snapshot.cloud
@@ -193,14 +188,15 @@ def _in_service(
     """
     inventory = view.inventory
     shown, instances = inventory.regions_shown, inventory.instance_of_node
+    left_out = inventory.interrupted.keys() | inventory.stuck_nodes
     for node in in_service(status.nodes, status.key, shown, instances, cloud):
-        stays = node.name not in gone and node.name not in inventory.interrupted
+        stays = node.name not in gone and node.name not in left_out
         instance = instances.get(node.name)
         if stays and not is_joining(node, instance, view.at, view.settings):
             yield node
 
 
-def _replaced(view: ClusterView, key: FleetKey) -> frozenset[NodeName]:
+def replaced_later(view: ClusterView, key: FleetKey) -> frozenset[NodeName]:
     """Return the nodes of the fleet whose replacement was asked for and that do not drain yet.
 
     Nodes of a batch count as long as the batch lasts; others as long as the replacement may need to

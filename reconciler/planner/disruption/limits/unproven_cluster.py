@@ -26,7 +26,7 @@ def hold_unproven(builder: PlanBuilder) -> None:
     binding = view.inventory.binding
     if binding.may_remove:
         return
-    never_joined = {each.instance.id for each in view.inventory.stuck}
+    never_joined = {each.instance.id for each in view.inventory.stuck if each.node is None}
     never_joined |= {e.instance.id for e in view.inventory.orphans.found if e.node is None}
     for instance in sorted(never_joined):
         builder.hold(CODE, instance=instance)
@@ -42,7 +42,7 @@ def hold_for_skew(builder: PlanBuilder) -> None:
     because = f"our clock is {duration(abs(skew))} {side} EC2's or the API server's"
     held = {each.instance for each in builder.held}
     for stuck in find_stuck(view.snapshot, view.settings, view.at):
-        if stuck.instance.id not in held:
+        if stuck.node is None and stuck.instance.id not in held:
             builder.hold(CLOCK_SKEW, instance=stuck.instance.id)
     for name in sorted(view.inventory.fleet_of_node):
         builder.block(view.nodes[name], CLOCK_SKEW, f"{because}: its age is not known")

@@ -27,6 +27,8 @@ def propose(builder: PlanBuilder) -> None:
         status, instance = view.statuses.get(stuck.key), stuck.instance
         if status is None or status.live is None or instance.launched_at is None:
             continue
+        if stuck.node is not None:
+            continue  # it goes as a node that is not Ready, or as an empty one
         if status.may_end_nothing:
             continue  # EC2 would refuse it, and it would use up the limit of the others
         if termination_protection(view, instance.id) is not None:

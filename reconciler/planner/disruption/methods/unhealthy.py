@@ -18,8 +18,10 @@ from reconciler.planner.disruption.blockers.nodes import (
 from reconciler.planner.disruption.drains.actions import terms_of
 from reconciler.planner.disruption.limits.ends_in_outages import OUTAGE, EndsInOutages
 from reconciler.planner.disruption.limits.removals import target_may_fall
+from reconciler.planner.fleets.instances.stuck_ends import STUCK_CAP
 from reconciler.planner.nodes.drain_taints import is_draining
 from reconciler.planner.nodes.outages import find_outages
+from reconciler.planner.placement.kinds import REGION
 from reconciler.planner.removal import Removal
 from reconciler.planner.rules import first_irreplaceable, judge_of
 from reconciler.planner.view import ClusterView
@@ -70,17 +72,20 @@ def _note_leftovers(builder: PlanBuilder) -> None:
 def _outages(view: ClusterView) -> Mapping[Region, str]:
     """Return the regions in which no silent node is ended because too many are silent, and why.
 
-    Until a second full list agrees, the safety stop holds them all. Nodes of a version whose
-    rolling update is halted are no sign of an outage by themselves.
+    Until a second full list agrees, the safety stop holds them all. Nodes that never took a pod,
+    and those of a version whose rolling update is halted, are no sign of an outage by themselves.
     """
     if view.snapshot.cluster.relists < 2:
         return {}
     owners, leaving = view.inventory.fleet_of_node.items(), view.inventory.leaving
     ours = ((key.region, view.nodes[name]) for name, key in owners if name not in leaving)
     halted = (update for update in view.inventory.updates.values() if update.halted)
-    doubted = frozenset(node.name for update in halted for node in update.new)
+    of_halted = frozenset(node.name for update in halted for node in update.new)
+    doubted = of_halted | view.inventory.stuck_nodes
+    others = (node for name, node in view.nodes.items() if name not in view.inventory.fleet_of_node)
+    at_work = {Region(node.labels.get(REGION, "")) for node in others if node.ready}
     instances = view.inventory.instance_of_node
-    return find_outages(ours, instances, view.at, view.settings, doubted)
+    return find_outages(ours, instances, view.at, view.settings, doubted, at_work)
 
 
 def _resolve(builder: PlanBuilder, node: Node, key: FleetKey, spent: str) -> None:
@@ -104,6 +109,9 @@ def _resolve(builder: PlanBuilder, node: Node, key: FleetKey, spent: str) -> Non
     if blocker is not None:
         because = f"not Ready for {spent}, but {blocker.detail}"
         builder.block(node, blocker.code, because, blocker.until)
+        return
+    if node.name in view.inventory.stuck_nodes and not builder.stuck_ends.take(instance.id):
+        builder.hold(STUCK_CAP, node=node.name)
         return
     _remove(builder, node, key, _termination(builder, node, instance, key, spent))
 
@@ -133,6 +141,9 @@ def _termination(
     then = "its fleet launches another, unless its target is lowered"
     if given_up:
         then = "its fleet's rolling update is halted, and no other is launched in its place"
+    said = f"not Ready for {spent}"
+    if node.name in builder.view.inventory.stuck_nodes:
+        said = f"not Ready since its start {spent} ago"
     return TerminateInstance(
         instance=instance.id,
         node=node.name,
@@ -143,7 +154,7 @@ def _termination(
         decrement=given_up,
         precondition="not-ready",
         policy="stuck-instance",
-        because=f"not Ready for {spent} while its instance is {instance.state}: {then}",
+        because=f"{said} while its instance is {instance.state}: {then}",
     )
 
 

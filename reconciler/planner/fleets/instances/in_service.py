@@ -1,6 +1,6 @@
 """Which nodes of a fleet count in its target."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from reconciler.model.cluster import Node
 from reconciler.model.fleet import Instance
@@ -45,6 +45,7 @@ def count_joined(
     shown: frozenset[Region],
     instances: Mapping[NodeName, Instance],
     at_work: Mapping[FleetKey, frozenset[NodeName]],
+    stuck: Collection[NodeName],
 ) -> dict[FleetKey, int]:
     """Return how many nodes of each fleet are in service and have joined.
 
@@ -55,12 +56,14 @@ def count_joined(
         shown: Regions where EC2 shows instances.
         instances: Instances by node.
         at_work: Nodes under which members have long been at work, whatever instance they name.
+        stuck: Nodes that never took a pod and should long have: they have not joined.
     """
     found = {
         key: at_work.get(key, frozenset()).union(
             node.name
             for node in in_service(nodes.get(key, ()), key, shown, instances, snapshot.cloud)
-            if not is_joining(node, instances.get(node.name), snapshot.at, settings)
+            if node.name not in stuck
+            and not is_joining(node, instances.get(node.name), snapshot.at, settings)
         )
         for key in nodes.keys() | at_work.keys()
     }

@@ -1,4 +1,8 @@
-"""Instances that never became nodes, and what three of them in a row say about their fleet."""
+"""Instances that never became usable nodes, and what three in a row say about their fleet.
+
+Such an instance has no node, or one that never took a pod, `instance_init_time` after its start; or
+it ended by itself before it was a node.
+"""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -14,20 +18,39 @@ from reconciler.planner.cool_off import cool_off
 from reconciler.planner.demand import FLEET
 from reconciler.planner.fleets.live import fleet_keys_by_instance
 from reconciler.planner.nodes.duplicate_nodes import find_duplicate_nodes, names_only
+from reconciler.planner.nodes.starting import never_took_pods, started_at, takes_pods
 from reconciler.planner.settings import PlannerSettings
 
 IN_A_ROW = 3
 """After this many stuck instances in a row the fleet is unavailable (docs/failures.md)."""
+WHY_MAX = 160
+ENDED_WITHIN = timedelta(hours=1)
+"""How long ago an instance that ended by itself may have been launched: EC2 shows ended ones for
+about an hour, and does not say when they ended."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StuckInstance:
-    """An instance that should have become a node long ago."""
+    """An instance that should have become a node that takes pods long ago."""
 
     key: FleetKey
     instance: Instance
     since: datetime
     """When it began to count as stuck."""
+    node: Node | None = None
+    """Its node, which never took a pod; None if it has none."""
+
+    @property
+    def why(self) -> str:
+        """Return in words what is the matter with it."""
+        instance, node = self.instance, self.node
+        if instance.ended_by_itself:
+            return f"{instance.id} ended before it was a node ({instance.ended_because})"
+        if node is None:
+            return f"{instance.id} has no node"
+        if not node.ready:
+            return f"node {node.name} was never Ready"
+        return f"node {node.name} is Ready and keeps a start-up taint"
 
 
 class NodesByInstance:
@@ -89,10 +112,10 @@ def names_taken_over(nodes: Iterable[Node], instances: Sequence[Instance]) -> fr
 def find_stuck(
     snapshot: Snapshot, settings: PlannerSettings, at: datetime | None = None
 ) -> tuple[StuckInstance, ...]:
-    """Return members of our fleets that have no node `instance_init_time` after their launch.
+    """Return members of our fleets that are no usable nodes `instance_init_time` after their start.
 
-    Nothing is stuck while a pod runs on a node that is not listed: the list is incomplete, or
-    empty, and the instances behind it are in use.
+    None without a node is stuck while a pod runs on a node that is not listed: the list is
+    incomplete, or empty, and the instances behind it are in use.
 
     Args:
         snapshot: What was observed.
@@ -100,7 +123,8 @@ def find_stuck(
         at: The time by which ages count; None for the earliest of the known clocks.
     """
     found = find_overdue(snapshot, settings, at)
-    return () if found and find_hole(snapshot) is not None else found
+    hole = find_hole(snapshot) if found else None
+    return tuple(each for each in found if hole is None or each.node is not None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,8 +150,9 @@ def find_unjoined(
     pod = find_hole(snapshot) if found or orphans else None
     if pod is None:
         return found, None
-    kept = {*orphans, *(each.instance.id for each in found)}
-    return (), UnlistedNode(pod=pod, instances=tuple(sorted(kept)))
+    kept = {*orphans, *(each.instance.id for each in found if each.node is None)}
+    with_nodes = tuple(each for each in found if each.node is not None)
+    return with_nodes, UnlistedNode(pod=pod, instances=tuple(sorted(kept))) if kept else None
 
 
 def find_overdue(
@@ -143,8 +168,62 @@ def find_overdue(
         settings: The sector config, resolved.
         at: The time by which ages count; None for the earliest of the known clocks.
     """
-    found = [each for each, node in _due(snapshot, settings, at) if node is None]
+    due = list(_due(snapshot, settings, at))
+    found = [each for each, node in due if node is None]
+    found += _never_took_pods(snapshot, settings, [(s, n) for s, n in due if n is not None])
     return tuple(sorted(found, key=lambda s: (s.since, s.instance.id)))
+
+
+def _never_took_pods(
+    snapshot: Snapshot,
+    settings: PlannerSettings,
+    due: Iterable[tuple[StuckInstance, Node]],
+) -> Iterator[StuckInstance]:
+    """Yield the instances whose node never took a pod, `instance_init_time` after its start.
+
+    The node counts from its own start: kubelet registers it again after somebody has deleted it.
+    That is as soon as it no longer counts as joining (`is_joining`): between the two it would be a
+    node that joined, and others would be bought beside it.
+    """
+    wait = timedelta(seconds=settings.instance_init_seconds)
+    found: dict[NodeName, StuckInstance] = {}
+    for each, node in due:
+        started = started_at(node, each.instance)
+        own = node.instance_id == each.instance.id and not (node.unreadable or node.deleting)
+        if own and not takes_pods(node, settings) and started and started + wait <= snapshot.at:
+            found[node.name] = replace(each, since=started + wait, node=node)
+    if not found:
+        return
+    pods: dict[NodeName, list[Pod]] = {}
+    for pod in snapshot.cluster.pods:
+        if pod.node_name in found:
+            pods.setdefault(pod.node_name, []).append(pod)
+    for name, each in found.items():
+        assert each.node is not None
+        if never_took_pods(each.node, each.instance, pods.get(name, ()), settings):
+            yield each
+
+
+def find_ended(snapshot: Snapshot, settings: PlannerSettings) -> tuple[StuckInstance, ...]:
+    """Return members that ended by themselves within the last hour, most likely before any node.
+
+    EC2 says why each instance ended (`Instance.ended_because`): neither those that anybody or EC2
+    took away count, nor those with a node, nor those that may have been nodes for long.
+    """
+    cloud = snapshot.cloud
+    if cloud is None or not cloud.instances_known:
+        return ()
+    now, keys = earliest_now(snapshot), fleet_keys_by_instance(cloud, settings)
+    nodes = {node.instance_id for node in snapshot.cluster.nodes}
+    return tuple(
+        StuckInstance(key=keys[each.id], instance=each, since=each.launched_at)
+        for each in cloud.instances
+        if each.id in keys
+        and each.ended_by_itself
+        and each.id not in nodes
+        and each.launched_at is not None
+        and now - each.launched_at < ENDED_WITHIN
+    )
 
 
 def find_at_work(
@@ -177,9 +256,9 @@ def _due(
     for each in cloud.instances:
         if each.id in keys and each.counts and each.launched_at is not None:
             since = each.launched_at + wait
-            if since <= now:
-                due = StuckInstance(key=keys[each.id], instance=each, since=since)
-                yield due, nodes.of(each)
+            node = nodes.of(each) if since <= max(now, snapshot.at) else None
+            if since <= now or node is not None:
+                yield StuckInstance(key=keys[each.id], instance=each, since=since), node
 
 
 def find_hole(snapshot: Snapshot) -> Pod | None:
@@ -201,13 +280,19 @@ def find_hole(snapshot: Snapshot) -> Pod | None:
 
 
 def with_stuck(
-    saved: SavedFleetState, stuck: Sequence[Instance], joined: datetime | None, at: datetime
+    saved: SavedFleetState,
+    failed: Sequence[StuckInstance],
+    joined: datetime | None,
+    at: datetime,
 ) -> SavedFleetState:
     """Return the saved state of one fleet: each instance counts once, a later join ends the row.
 
+    Those that fail during the cool-off count when it is over: it need not be saved in each cycle
+    that EC2 goes on to launch them.
+
     Args:
         saved: What was known before.
-        stuck: Its instances that are stuck now.
+        failed: Its instances that never became usable nodes.
         joined: The latest launch among its instances that joined.
         at: The time of the plan.
     """
@@ -215,12 +300,16 @@ def with_stuck(
     if counted is not None and joined is not None and joined > counted:
         row = 0
     floor = max((moment for moment in (counted, joined) if moment is not None), default=None)
-    launches = [i.launched_at for i in stuck if i.launched_at is not None]
-    new = [launch for launch in launches if floor is None or launch > floor]
+    launches = [(each.instance.launched_at, each.why) for each in failed]
+    new = [(at, why) for at, why in launches if at is not None and (floor is None or at > floor)]
+    until = saved.unavailable_until
+    if row >= IN_A_ROW and until is not None and until > at:
+        return saved
     row += len(new)
-    saved = replace(saved, stuck_in_a_row=row)
+    saved = replace(saved, stuck_in_a_row=row, stuck_because=saved.stuck_because if row else "")
     if new:
-        saved = replace(saved, last_stuck_launched_at=max(new))
+        launched_at, why = max(new)
+        saved = replace(saved, last_stuck_launched_at=launched_at, stuck_because=why[:WHY_MAX])
     if not new or row < IN_A_ROW:
         return saved
     failures = saved.failures + 1

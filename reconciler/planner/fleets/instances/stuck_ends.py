@@ -1,4 +1,4 @@
-"""How many instances that never became nodes may be ended, per cycle and per hour.
+"""How many instances that never became usable nodes may be ended, per cycle and per hour.
 
 Nothing was ever seen to run on such an instance, and nothing in Kubernetes can object to its end:
 no pod, no budget, no annotation. If the observation were wrong, all of them would be ended. So only
@@ -6,13 +6,13 @@ a few are ended at a time, however well the cluster is proven, and what exceeds 
 reported.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import Final
 
 from reconciler.model.actions import AnyAction, TerminateInstance
 from reconciler.model.binding import Binding
-from reconciler.model.ids import InstanceId
+from reconciler.model.ids import InstanceId, NodeName
 from reconciler.model.saved_state import StuckEnd
 from reconciler.planner.settings import StuckEndSettings
 
@@ -72,7 +72,8 @@ def limits_for(
 
     Args:
         binding: How well cluster and fleets are known to belong together.
-        stuck: Instances that never joined.
+        stuck: Instances that have no node: those whose node was never Ready show that the list of
+            nodes is whole.
         nodes: Nodes of our fleets.
         limits: What the config allows.
     """
@@ -92,11 +93,24 @@ def recent_ends(known: Iterable[StuckEnd], at: datetime) -> tuple[StuckEnd, ...]
 
 
 def ends_after(
-    known: Iterable[StuckEnd], actions: Iterable[AnyAction], at: datetime
+    known: Iterable[StuckEnd],
+    actions: Iterable[AnyAction],
+    stuck: Collection[NodeName],
+    at: datetime,
 ) -> tuple[StuckEnd, ...]:
-    """Return what must be remembered after a plan: the ends of the last hour and its own."""
+    """Return what must be remembered after a plan: the ends of the last hour and its own.
+
+    Args:
+        known: The ends of the last hour.
+        actions: Those of the plan.
+        stuck: Nodes that never took a pod.
+        at: The time of the plan.
+    """
     recent = {each.instance: each for each in recent_ends(known, at)}
     for action in actions:
-        if isinstance(action, TerminateInstance) and action.node is None:
+        if not isinstance(action, TerminateInstance):
+            continue
+        never_ready = action.node in stuck and action.precondition == "not-ready"
+        if action.node is None or never_ready:
             recent.setdefault(action.instance, StuckEnd(instance=action.instance, at=at))
     return tuple(sorted(recent.values()))

@@ -209,7 +209,9 @@ class Canaries:
     @cached_property
     def _outages(self) -> Mapping[Region, str]:
         ours = ((fleet.key.region, node) for fleet in self._fleets for node in fleet.nodes)
-        return find_outages(ours, self._instances, self.now, self._settings, self._doubted)
+        stuck = (each.node.name for each in self._stuck if each.node is not None)
+        doubted = frozenset(self._doubted).union(stuck)
+        return find_outages(ours, self._instances, self.now, self._settings, doubted)
 
     def _failure(
         self,
@@ -235,7 +237,11 @@ class Canaries:
         assert fleet.live is not None
         version = fleet.live.launch_template_version
         for each in self._stuck:
-            if each.key == fleet.key and each.instance.launch_template_version == version:
+            if each.key != fleet.key or each.instance.launch_template_version != version:
+                continue
+            if each.instance.gone:
+                return f"instance {each.why}"
+            if each.node is None:
                 limit = duration(timedelta(seconds=self._settings.instance_init_seconds))
                 return f"instance {each.instance.id} never became a node within {limit}"
         return ""

@@ -309,9 +309,13 @@ def _without_pending(view: ClusterView, state: SavedDemandState) -> SavedDemandS
 
 
 def _serves(view: ClusterView, node: Node) -> bool:
-    """Return whether the node is Ready, stays, and has not been taken out of service."""
+    """Return whether the node is Ready, stays, and has not been taken out of service.
+
+    One that never took a pod shows nothing about these pods: its fleet makes no usable nodes.
+    """
     instance = view.inventory.instance_of_node.get(node.name)
     joining = is_joining(node, instance, view.at, view.settings)
+    joining = joining or node.name in view.inventory.stuck_nodes
     out = node.unschedulable or node.deleting or node.unreadable or is_draining(node)
     return not (joining or out)
 

@@ -50,6 +50,7 @@ class SavedFleetWire(Struct, gc=False, omit_defaults=True):
     below_target_since: datetime | None = None
     silent_since: datetime | None = None
     stuck_in_a_row: Count = 0
+    stuck_because: str = ""
     last_stuck_launched_at: datetime | None = None
     learned: dict[ResourceName, Amount] = field(default_factory=dict)
     learned_version: str = ""
@@ -81,6 +82,7 @@ def decode_fleet(each: SavedFleetWire) -> SavedFleetState:
         below_target_since=utc(each.below_target_since),
         silent_since=utc(each.silent_since),
         stuck_in_a_row=each.stuck_in_a_row,
+        stuck_because=printable(each.stuck_because),
         last_stuck_launched_at=utc(each.last_stuck_launched_at),
         learned=FrozenMap(islice(sorted(each.learned.items()), RESOURCES_MAX)),
         learned_version=printable(each.learned_version),
@@ -160,6 +162,7 @@ def _fleet_wire(each: SavedFleetState) -> SavedFleetWire:
         below_target_since=each.below_target_since,
         silent_since=each.silent_since,
         stuck_in_a_row=each.stuck_in_a_row,
+        stuck_because=each.stuck_because,
         last_stuck_launched_at=each.last_stuck_launched_at,
         learned=dict(each.learned),
         learned_version=each.learned_version,

@@ -36,7 +36,8 @@ def test_dead_nodes_of_a_halted_version_are_ended() -> None:
     """They were kept for an outage that there was not, and their part of the target with them."""
     new = dead(8)
     made = made_of(*HEALTHY, *new, new=" ".join(n.name for n in new), relists=2)
-    assert told(made, TerminateInstance) == [n.name for n in new]
+    assert told(made, TerminateInstance) == [n.name for n in new][:5]
+    assert [(h.node, h.code) for h in made.held] == [(n.name, "stuck-cap") for n in new[5:]]
     assert all(a.decrement for a in made.actions if isinstance(a, TerminateInstance))
 
 

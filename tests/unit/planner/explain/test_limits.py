@@ -61,7 +61,7 @@ def saved(**changed: Any) -> SavedFleetState:
         (
             {},
             (saved(stuck_in_a_row=3),),
-            "find out why instances of primary-small do not join: 3 instances in a row that never",
+            "find out why instances of primary-small become no usable nodes: 3 instances in",
         ),
         (
             {},

@@ -95,7 +95,7 @@ def test_instances_of_a_fleet_whose_last_ones_never_joined_are_not_awaited() -> 
         fleet=SHORT.name, region=HOME, unavailable_until=ago(-200), failures=1, stuck_in_a_row=3
     )
     found = bought(live, *launched(live, "b", "c"), fleet_states=(failing,))
-    assert found == [("primary-medium", 0, 2)]
+    assert found == [("primary-medium", 0, 2), ("primary-small", 3, 1)]
 
 
 def test_instances_that_seem_to_be_of_another_cluster_are_not_awaited() -> None:

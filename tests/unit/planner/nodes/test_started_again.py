@@ -66,4 +66,4 @@ def test_node_of_an_instance_that_starts_again_is_on_its_way(state: str) -> None
 def test_node_that_does_not_come_back_is_replaced_and_its_time_counts_from_the_start() -> None:
     """It would hold its part of the target for ever."""
     (why,) = ends(planned(20 * 60))
-    assert why.startswith("not Ready for 20m while its instance is running")
+    assert why.startswith("not Ready since its start 20m ago while its instance is running")

@@ -167,6 +167,30 @@ def test_group_whose_capacity_counts_no_nodes_is_left_alone(
     assert group.counts_units == bool(halted)
 
 
+@pytest.mark.parametrize(
+    ("state", "reason", "known", "by_itself"),
+    [
+        ("terminated", "Client.InternalError: Client error on launch", None, True),
+        ("shutting-down", "Server.InternalError: Internal error on launch", None, True),
+        ("terminated", "Instance initiated shutdown",
+         "Client.InstanceInitiatedShutdown: Instance initiated shutdown", True),
+        ("terminated", "Client.UserInitiatedShutdown: User initiated shutdown", None, False),
+        ("stopped", "Client.InstanceInitiatedShutdown: Instance initiated shutdown", None, False),
+        ("running", "Client.InternalError: Client error on launch", "", False),
+    ],
+)  # fmt: skip
+def test_why_an_instance_ended_is_known(
+    state: str, reason: str, known: str | None, by_itself: bool
+) -> None:
+    """Instances that end by themselves after their launch would look like any others."""
+    code = (known or reason).partition(":")[0] or "Client.InternalError"
+    told: Json = {"State": {"Name": state}, "StateReason": {"Code": code, "Message": reason}}
+    answer = [reservations(instance_json(**told)), {"Fleets": [fleet_json()]}]
+    (instance,) = decode(*answer).instances
+    assert instance.ended_because == (reason if known is None else known)
+    assert instance.ended_by_itself == by_itself
+
+
 def test_foreign_instances_are_left_out() -> None:
     """An account has instances that are none of our business."""
     state = decode(

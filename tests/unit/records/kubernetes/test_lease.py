@@ -49,6 +49,7 @@ def test_lease_gives_back_what_was_remembered() -> None:
             failures=2,
             last_error_at=AT,
             stuck_in_a_row=1,
+            stuck_because="node a was never Ready",
             learned=FrozenMap({"cpu": 3920, "memory": 28 * 1024**3, "pods": 58}),
             learned_version="fedcba9876543210",
             unseen_since=AT,

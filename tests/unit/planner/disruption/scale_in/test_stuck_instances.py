@@ -68,11 +68,21 @@ def test_pod_that_keeps_instances_is_named() -> None:
 
 def test_stuck_instance_is_replaced_not_given_up() -> None:
     """A lower target would leave the pods that wait for it without a node."""
-    made = with_instances(1, 1000)
+    made = with_instances(1, 1000, make_pod())
     (action,) = made.actions
     assert isinstance(action, TerminateInstance)
     assert (action.node, action.decrement, action.policy) == (None, False, "stuck-instance")
     assert [f.target for f in made.fleets] == [1]
+
+
+def test_target_falls_with_a_stuck_instance_that_nothing_asks_for() -> None:
+    """EC2 launched, and we ended, three of them an hour for pods that had gone long ago."""
+    made = with_instances(1, 1000)
+    (action,) = made.actions
+    assert isinstance(action, TerminateInstance)
+    assert action.decrement
+    assert action.because.endswith("still no node: nothing asks for another in its place")
+    assert [f.target for f in made.fleets] == [0]
 
 
 def test_nothing_is_stuck_where_instances_are_not_known() -> None:

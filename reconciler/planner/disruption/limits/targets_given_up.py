@@ -1,0 +1,93 @@
+"""Lowers targets of fleets whose instances become no usable nodes, where nothing asks for others.
+
+Otherwise EC2 would launch another instance for each that is ended, or ends by itself, without end.
+Decided last, when it is known what asks for nodes.
+"""
+
+from collections.abc import Collection
+from dataclasses import replace
+from typing import TypeGuard
+
+from reconciler.model.actions import AnyAction, TerminateInstance, begins_drain
+from reconciler.model.fleet import CAPABILITIES
+from reconciler.model.ids import InstanceId
+from reconciler.model.text import counted_noun
+from reconciler.planner.builder import PlanBuilder
+from reconciler.planner.disruption.limits.removals import replaced_later, still_draining
+from reconciler.planner.fleets.inventory import FleetStatus
+
+
+def give_up_unasked(builder: PlanBuilder) -> None:
+    """Lower targets by owed nodes that nothing asks for, with the ends of stuck instances.
+
+    The target of an EC2 Fleet in its cool-off for such instances is lowered by all of them at once,
+    as there may be no instance left to end. A group would end some of its choice.
+    """
+    inventory = builder.view.inventory
+    if inventory.doubtful:
+        return
+    stuck = {each.instance.id: each.key for each in inventory.stuck}
+    ends = [a for each in builder.removals for a in each.actions if _keeps_target(a, stuck)]
+    given_up: set[InstanceId] = set()
+    for status in inventory.fleets:
+        owed = _unasked(builder, status)
+        if owed <= 0:
+            continue
+        ended = [a.instance for a in ends if stuck[a.instance] == status.key][:owed]
+        given_up.update(ended)
+        lowers = CAPABILITIES[status.settings.provider].lowers_target
+        left = owed - len(ended)
+        if left and lowers and status.unavailable_kind == "never-joined":
+            because = f"nothing asks for {counted_noun(left, 'node')} of it; {status.unavailable}"
+            target = builder.targets[status.key] - left
+            builder.lower_target(status.key, target, "stuck-instance", because)
+    if given_up:
+        builder.change_removals(
+            replace(each, actions=tuple(_with_target(a, given_up) for a in each.actions))
+            for each in builder.removals
+        )
+
+
+def _keeps_target(action: AnyAction, stuck: Collection[InstanceId]) -> TypeGuard[TerminateInstance]:
+    """Return whether the action ends a stuck instance, and its fleet launches another."""
+    return (
+        isinstance(action, TerminateInstance) and action.instance in stuck and not action.decrement
+    )
+
+
+def _with_target(action: AnyAction, given_up: Collection[InstanceId]) -> AnyAction:
+    """Return the action; if it ends one of these instances, the target is lowered with it."""
+    if not isinstance(action, TerminateInstance) or action.instance not in given_up:
+        return action
+    what = action.because.partition(": ")[0]
+    because = f"{what}: nothing asks for another in its place"
+    return replace(action, decrement=True, because=because)
+
+
+def _unasked(builder: PlanBuilder, status: FleetStatus) -> int:
+    """Return how many of the nodes that EC2 owes nothing asks for, above the fleet's minimum.
+
+    None while demand or headroom of its sector is without a place, or its rolling update goes on;
+    and none if the target is lower than what EC2 provides: then it has been lowered already.
+    """
+    view, key, live = builder.view, status.key, status.live
+    target = builder.targets[key]
+    if live is None or live.counts_units or target != status.current or target < status.provided:
+        return 0
+    update, sector = view.inventory.updates.get(key), status.settings.sector
+    if update is not None and not (update.halted or status.unavailable):
+        return 0
+    if any(each.left and sector in each.sectors for each in builder.waiting):
+        return 0
+    if any(each.missing and each.sector == sector for each in builder.headroom):
+        return 0
+    coming = (row for row, node in builder.planned_nodes.items() if node.key == key)
+    used = sum(row in builder.used_rows for row in coming)
+    draining = still_draining(builder)
+    own = [removal for removal in builder.removals if removal.key == key]
+    lowered = sum(removal.targets_lowered for removal in own)
+    leaving = sum(node.name in draining for node in status.nodes)
+    leaving += sum(begins_drain(action) for removal in own for action in removal.actions)
+    drained_later = sum(n.ready and n.name in view.inventory.stuck_nodes for n in status.nodes)
+    owed = status.launching - lowered - drained_later - used - len(replaced_later(view, key))
+    return min(owed, target - lowered - leaving - status.min)

@@ -1,7 +1,10 @@
 """Pages for users of other autoscalers name keys and rights that exist."""
 
 import json
+import os
 import re
+import shutil
+import subprocess
 from pathlib import Path
 from textwrap import dedent
 
@@ -82,3 +85,32 @@ def test_config_of_the_karpenter_page_is_one_that_the_program_can_be_installed_w
     config = parse_config(dedent(block[1]), name="sectors.yaml", purpose=Purpose.RUN)
     (sector,) = set(re.findall(r"--sector (\S+)", text))
     assert tolerations_of(config, sector) == ()
+
+
+AWS = """\
+#!/bin/sh
+case "$*" in
+*describe-auto-scaling-groups*) cat "$IDS" ;;
+*set-instance-protection*) for word; do case "$word" in i-*) echo "$word" ;; esac; done | wc -l ;;
+esac
+"""
+"""The AWS CLI as far as the page uses it; it prints how many instances a change names."""
+
+
+@pytest.mark.parametrize(("instances", "calls"), [(0, []), (3, [3]), (120, [50, 50, 20])])
+def test_protection_is_taken_off_groups_of_any_size(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, instances: int, calls: list[int]
+) -> None:
+    """EC2 Auto Scaling takes 50 instances in one call; protected ones would stay for ever."""
+    text = (DOCS / "migrating-from-kubernetes-ec2-autoscaler.md").read_text()
+    (command,) = re.findall(r"^    (aws .*set-instance-protection .*)$", text, re.MULTILINE)
+    program, ids = tmp_path / "aws", tmp_path / "ids"
+    program.write_text(AWS)
+    program.chmod(0o755)
+    ids.write_text("\t".join(f"i-{number:03}" for number in range(instances)) + "\n")
+    shell = shutil.which("sh")
+    assert shell is not None
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    monkeypatch.setenv("IDS", str(ids))
+    done = subprocess.run([shell, "-c", command], check=True, capture_output=True, text=True)
+    assert [int(line) for line in done.stdout.split()] == calls

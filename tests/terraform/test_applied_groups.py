@@ -200,6 +200,9 @@ def test_lost_state_and_groups_of_others_are_imported_without_a_change(
     assert entries["web-small"].terraform["on_demand_base_capacity"] == 1
     assert entries["hand-mixed"].entry.max_capacity == 9
     assert entries["hand-plain"].terraform["mixed_instances_policy"] is False
+    assert entries["hand-plain"].labels["team"] == "ml"
+    assert [each.value for each in entries["hand-mixed"].taints] == ["ml"]
+    assert [each.value for each in entries["web-small"].taints] == ["web"]
     assert "group_tags" not in entries["web-small"].terraform
 
     root = root_module_of(adopted)
@@ -257,6 +260,8 @@ def by_hand(auto_scaling: Any, ec2: Any, ids: AccountIds, subnets: str) -> None:
             "k8s.io/cluster-autoscaler/analytics": "owned",
             f"{NODE_TEMPLATE}/label/sector": "hand",
             f"{NODE_TEMPLATE}/label/size": size,
+            f"{NODE_TEMPLATE}/label/team": "ml",
+            f"{NODE_TEMPLATE}/taint/dedicated": "ml:NoSchedule",
         }
         auto_scaling.create_auto_scaling_group(
             AutoScalingGroupName=f"hand {size}/nodes",

@@ -94,6 +94,25 @@ def test_complete_example_hands_its_fleet_over_unchanged(
     assert run(["manifest", "--config", str(config), "--sector", "primary", *image]) == 0
 
 
+def test_existing_cluster_gives_rights_to_groups_only_where_they_are_asked_for(
+    terraform: TerraformProgram, modules: Path
+) -> None:
+    """Whoever comes from Cluster Autoscaler has groups, and the first cycle would be denied."""
+    folder = modules / "examples/existing-cluster"
+    terraform.init(folder)
+    tested = terraform.run(folder, "test", "-json", "-verbose")
+    assert tested.returncode == 0, tested.stdout + tested.stderr
+    planned = {
+        found["@testrun"]: json.dumps(found["test_plan"])
+        for line in tested.stdout.splitlines()
+        if "test_plan" in (found := json.loads(line))
+    }
+    assert {name for name, plan in planned.items() if "capacity-loop-groups" in plan} == {
+        "accepts_auto_scaling_groups"
+    }
+    assert len(planned) > 1
+
+
 @pytest.fixture
 def server() -> Iterator[AwsServer]:
     """The emulated AWS."""

@@ -46,11 +46,13 @@ def _check_fleet_kind(
         own_kind = own_sizes[size].text("kind")
         wrong = own_kind is not None and own_kind != kind
         shown = f"of kind {quoted(own_kind or '')}"
+        hint = "; a size without `kind` may be in sectors of any kind"
     else:
         wrong = size in BUILT_IN_SIZE_NAMES and (kind, size) not in BUILT_IN_SIZES
         shown = "for memory and cpu only"
+        hint = ""
     if wrong:
-        message = f"size {quoted(size)} is {shown}, its sector of kind {quoted(kind)}"
+        message = f"size {quoted(size)} is {shown}, its sector of kind {quoted(kind)}{hint}"
         yield document.problem(SECTOR_KIND, (*fleet.location, "size"), message)
 
 
@@ -127,7 +129,14 @@ def _duplicate(document: Document, fleet: FleetNode, first: FleetNode) -> str:
             f" {document.place(fleet.location).line} `lifecycle: {fleet.lifecycle}`, which becomes"
             " part of its name"
         )
+    elif _size(fleet) == _size(first):
+        zone = "" if fleet.entry.text("zone") else "a `zone`, which becomes part of its name, or "
+        message += f": give each {zone}a size of its own"
     return message
+
+
+def _size(fleet: FleetNode) -> tuple[str, str | None]:
+    return fleet.sector_name, fleet.entry.text("size")
 
 
 def check_default_sector(document: Document) -> Iterator[Problem]:

@@ -55,14 +55,15 @@ def _label_faults(key: str, value: str) -> Iterator[tuple[str, str]]:
         yield LABELS_RESERVED, f"label {quoted(key)} is reserved: it is set for every node"
     elif match is None:
         yield NAME_LABEL, f"{quoted(key)} is not a valid label key ([prefix/]name)"
-    elif _refused_by_kubelet(match["prefix"] or ""):
+    elif is_refused_by_kubelet(key):
         yield LABELS_RESERVED, f"label {quoted(key)}: the kubelet refuses to start with it"
     if value and (wrong := label_value_fault(value)) is not None:
         yield NAME_LABEL, wrong
 
 
-def _refused_by_kubelet(prefix: str) -> bool:
+def is_refused_by_kubelet(key: str) -> bool:
     """Return whether a node may not set it on itself (NodeRestriction, kubelet --node-labels)."""
+    prefix = key.rpartition("/")[0]
     return _KUBERNETES.fullmatch(prefix) is not None and _ALLOWED.fullmatch(prefix) is None
 
 

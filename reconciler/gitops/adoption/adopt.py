@@ -141,9 +141,10 @@ def _chosen(
             left_out[each_id] = one
             continue
         fleet = existing.fleets.get(each_id)
-        if fleet is not None and one.name not in written:
+        if fleet is not None:
             # Limits that contradict each other leave this fleet out, and no other.
-            one = with_limits(one, fleet.tags, fleet.target_capacity)  # noqa: PLW2901 - completed
+            limits = (fleet.tags, fleet.target_capacity, written.get(one.name, {}))
+            one = with_limits(one, *limits)  # noqa: PLW2901 - completed
         reason = _clash(one, found, kinds) or _fault(existing.cluster, one)
         if reason:
             left_out[each_id] = reason
@@ -194,10 +195,10 @@ def _taken_over(one: AdoptedFleet, group: FleetDescription, existing: _Existing)
     return group_left(one, reason) if reason else found
 
 
-def _written(base: Mapping[str, Any]) -> set[str]:
-    """Return the names of fleets in a config document; the document states their limits."""
+def _written(base: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
+    """Return the entries of fleets in a config document, by name."""
     return {
-        fleet_name(name, *(str(entry.get(k) or "") for k in ("size", "zone", "lifecycle")))
+        fleet_name(name, *(str(entry.get(k) or "") for k in ("size", "zone", "lifecycle"))): entry
         for name, sector in (base.get("sectors") or {}).items()
         if isinstance(sector, Mapping)
         for entry in sector.get("fleets") or ()

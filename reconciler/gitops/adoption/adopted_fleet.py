@@ -5,7 +5,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from reconciler.config.fleet_name import fleet_name, lifecycle_of
+from reconciler.config.rules.labels import OURS
 from reconciler.config.sizes import BUILT_IN_SIZES
+from reconciler.gitops.adoption.group_node_tags import node_tag_notes, with_node_tags
 from reconciler.gitops.adoption.group_variables import group_tag_variables, group_variables
 from reconciler.gitops.adoption.identity import (
     Identity,
@@ -28,7 +30,6 @@ from reconciler.gitops.adoption.user_data import FirstBoot, read_boot
 from reconciler.model.fleet_description import FleetDescription, LaunchTemplateDescription
 
 SHARED: Final = "it shares its launch template with another group or fleet"
-OWN_LABELS: Final = frozenset({"sector", "fleet", "size", "pool_size", "kind", "lifecycle"})
 FOR_PLANNING: Final = ("node_labels", "node_taints", "private_subnet_ids")
 """Variables that describe new nodes, for fleets whoever made them."""
 _REQUIREMENTS: Final = "InstanceRequirements"
@@ -51,6 +52,8 @@ class AdoptedFleet:
     """The entry of `sizes` for its size; None: a built-in size."""
     fleet_id: str = ""
     template_id: str = ""
+    counts_nodes: bool = True
+    """Whether its target counts nodes; the capacity loop sizes no other."""
     has_template: bool = False
     """Whether the launch template is imported into the Terraform state too."""
     notes: tuple[str, ...] = ()
@@ -130,9 +133,11 @@ def managed(
         "kind": found.kind,
     }
     identity = Identity(**name, spot=fleet.spot, is_group=fleet.group is not None)
-    made_here = is_module_made(template, identity) and boot.ami_type is not None
+    nodes = boot if fleet.group is None else with_node_tags(boot, fleet.tags)
+    # The module would write what only the tags say into the user data of the next nodes.
+    made_here = is_module_made(template, identity) and boot.ami_type is not None and nodes == boot
     variables = {
-        **_node_variables(fleet, boot),
+        **_node_variables(fleet, nodes),
         **(
             override_variables(fleet, found.entry.get("zone", ""))
             if fleet.group is None
@@ -143,15 +148,18 @@ def managed(
         **reference_variables(fleet, identity),
         **({} if made_here else {"user_data": user_data_of(template) or ""}),
     }
+    notes = notes_of(fleet, boot, variables, identity)
     if fleet.group is not None:
-        variables |= group_tag_variables(fleet, identity, found.own_size or {}, variables)
+        size = found.own_size or {}
+        variables |= group_tag_variables(fleet, identity, size, variables)
+        notes += node_tag_notes(boot, fleet.tags, size)
     return replace(
         found,
         terraform=variables,
         fleet_id=fleet.id,
         template_id=template.id,
         has_template=True,
-        notes=(*notes_of(fleet, boot, variables, identity), *found.notes),
+        notes=(*notes, *found.notes),
     )
 
 
@@ -180,15 +188,18 @@ def group_taken_over(found: AdoptedFleet, group: FleetDescription, cluster: str)
 
 
 def group_left(found: AdoptedFleet, reason: str) -> AdoptedFleet:
-    """Return a group that is sized here and stays with its maker, with the reason."""
-    return replace(found, notes=(_left_because(reason), *found.notes))
+    """Return a group that stays with its maker, with the reason."""
+    return replace(found, notes=(_left_because(found, reason), *found.notes))
 
 
-def _left_because(reason: str) -> str:
-    return (
-        f"stays out of Terraform (managed: false), as it is: {reason}; the capacity loop sizes it,"
-        " and whoever made it continues to change it"
+def _left_because(found: AdoptedFleet, reason: str) -> str:
+    sized = (
+        "the capacity loop sizes it, and whoever made it continues to change it"
+        if found.counts_nodes
+        else "the capacity loop does not size it until its target counts nodes (no weights, no"
+        " vCPUs or memory), and no pod gets a new node there"
     )
+    return f"stays out of Terraform (managed: false), as it is: {reason}; {sized}"
 
 
 def _left_to_others(
@@ -201,7 +212,7 @@ def _left_to_others(
         found,
         entry={**found.entry, "managed": False},
         terraform={key: known[key] for key in FOR_PLANNING if key in known},
-        notes=(_left_because(reason), *behaviour_notes(fleet, managed=False), *found.notes),
+        notes=(_left_because(found, reason), *behaviour_notes(fleet, managed=False), *found.notes),
     )
 
 
@@ -210,7 +221,7 @@ def _node_variables(fleet: FleetDescription, boot: FirstBoot) -> dict[str, Any]:
     found = {
         "ami_type": boot.ami_type if boot.ami_type != "AL2023" else None,
         "spot_allocation_strategy": _unless_default(_strategy(fleet), "price-capacity-optimized"),
-        "node_labels": {k: v for k, v in boot.labels.items() if k not in OWN_LABELS},
+        "node_labels": {k: v for k, v in boot.labels.items() if k not in OURS},
         "node_taints": [dict(each) for each in boot.taints if not _is_lifecycle(each, fleet)],
         **boot.variables,
     }

@@ -7,6 +7,7 @@ from typing import Final
 
 from reconciler.config.rules.names import LABEL_VALUE_MAX
 from reconciler.gitops.adoption.adopted_fleet import AdoptedFleet, entry_types
+from reconciler.gitops.adoption.group_node_tags import option_notes
 from reconciler.gitops.adoption.sizes import (
     Catalogue,
     built_in_kind,
@@ -14,8 +15,8 @@ from reconciler.gitops.adoption.sizes import (
     own_size_of,
     unknown_types,
 )
-from reconciler.model.fleet import NODE_TEMPLATE, Fleet
-from reconciler.model.frozen import Labels
+from reconciler.model.fleet import Fleet
+from reconciler.planner.fleets.group_tags import told_by_tags
 from reconciler.planner.fleets.live import LIVE_STATES
 
 _NODE_GROUP: Final = "eks:nodegroup-name"
@@ -41,7 +42,7 @@ def group_found(
     types = group.instance_types
     if not types:
         return "no instance types are known of it: one that chooses by attributes has to name them"
-    labels = _node_labels(group.tags)
+    labels = told_by_tags(group.tags, "label/")
     size = _size(group, labels)
     named = _tagged_value(group, labels, "sector") or group.tags.get(_NODE_GROUP) or group.name
     sector = _as_name(named, LABEL_VALUE_MAX - 1 - len(size))
@@ -62,13 +63,18 @@ def group_found(
         },
         types=types,
         own_size=own_size,
-        notes=(*_notes(sector, labels), *unknown_types(own_size, types, catalogue)),
+        counts_nodes=not group.counts_units,
+        notes=(
+            *_notes(sector, labels),
+            *option_notes(group.tags),
+            *unknown_types(own_size, types, catalogue),
+        ),
     )
 
 
 def known_kind(group: Fleet) -> str:
     """Return the kind in node labels or tags, or of its built-in size; empty without one."""
-    labels = _node_labels(group.tags)
+    labels = told_by_tags(group.tags, "label/")
     size = _size(group, labels)
     return _tagged_value(group, labels, "kind") or built_in_kind(size, group.instance_types)
 
@@ -81,11 +87,6 @@ def _size(group: Fleet, labels: Mapping[str, str]) -> str:
 
 def _tagged_value(group: Fleet, labels: Mapping[str, str], key: str) -> str:
     return labels.get(key) or group.tags.get(key) or ""
-
-
-def _node_labels(tags: Labels) -> dict[str, str]:
-    prefix = f"{NODE_TEMPLATE}/label/"
-    return {key.removeprefix(prefix): v for key, v in tags.items() if key.startswith(prefix)}
 
 
 def _is_spot(labels: Mapping[str, str]) -> bool:

@@ -121,6 +121,12 @@ def _of_boot(boot: FirstBoot, variables: Mapping[str, Any]) -> Iterator[str]:
             "its user data is of no known kind; state ami_type before you drop user_data, or new"
             " nodes will not join"
         )
+    if boot.ami_type is None and not {"node_labels", "node_taints"} & set(variables):
+        yield (
+            "neither user data nor tags say, in a form that is known here, which labels and taints"
+            " its nodes have: state them (node_labels, node_taints) if there are any, or plans buy"
+            " its nodes for pods that cannot run there, and none for pods that select such a label"
+        )
     if boot.ami_type == "AL2":
         yield (
             "its image starts with /etc/eks/bootstrap.sh (ami_type: AL2); to change to an AL2023"

@@ -24,6 +24,8 @@ class Flag:
     """What to know if nothing replaces it."""
     switch: bool = False
     """Whether it has no value."""
+    holds_back: bool = False
+    """Whether the program only looks while it is set, so that its section must not be enabled."""
 
 
 _CONNECTION = Flag(note="not needed, `reconciler run` has --kubeconfig or the pod's account")
@@ -66,9 +68,10 @@ DESCHEDULER_FLAGS: Final[Mapping[str, Flag]] = {
     "descheduling-interval": Flag(key="interval"),
     "policy-config-file": Flag(note="the policy is read where a file or a ConfigMap has it"),
     "dry-run": Flag(
-        note="`reconciler run --dry-run` changes nothing at all, and `reconciler plan` shows what"
-        " would be evicted: nothing holds back the descheduler alone but enabled: false",
+        note="nothing is evicted with it, so enabled is false here; `reconciler plan` with a config"
+        " that says true shows what would be evicted, and changes nothing",
         switch=True,
+        holds_back=True,
     ),
     "kubeconfig": _CONNECTION,
     "client-connection-kubeconfig": _CONNECTION,

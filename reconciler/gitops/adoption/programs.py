@@ -30,6 +30,8 @@ from reconciler.model.errors import ConfigError, InputError
 POLICY_FILE: Final = "descheduler-policy.yaml"
 _SEPARATOR = re.compile(r"(?m)^---[ \t]*$")
 _POLICY_KIND = "DeschedulerPolicy"
+_FALSE: Final = frozenset({"0", "f", "false"})
+"""What Go reads as false (strconv.ParseBool), in lower case."""
 _SHOWN_MAX = 5
 """How many names a message has."""
 Document = Mapping[str, Any]
@@ -172,8 +174,11 @@ class _Adoption:
             shown = f"--{name}={value}"
             if flag is None:
                 self._notes.append(f"{where}: {shown} is not known here: nothing was made of it")
+            elif flag.holds_back and value.lower() in _FALSE:
+                self._notes.append(f"{where}: {shown}: not needed")
             elif not flag.key:
                 self._notes.append(f"{where}: {shown}: {flag.note}")
+                keys |= {"enabled": UnquotedText("false")} if flag.holds_back else {}
             elif value.startswith("$("):
                 self._notes.append(f"{where}: {shown} is set at run time: set {flag.key} yourself")
             else:

@@ -7,8 +7,9 @@ import email
 import json
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import reduce
 from typing import Any
 
 from reconciler.config.document import read_document
@@ -38,28 +39,30 @@ class FirstBoot:
 def read_boot(user_data: str) -> FirstBoot:
     """Return what user data says; what is not understood is left out and is never an error."""
     user_data = user_data.encode(errors="replace").decode()
-    config = _node_config(user_data)
-    if config is not None:
-        return _al2023(config)
+    specs = _node_config_specs(user_data)
+    if specs:
+        return _al2023(specs)
     settings = _bottlerocket_settings(user_data)
     return _al2(user_data) if settings is None else _bottlerocket(settings)
 
 
-def _node_config(user_data: str) -> Mapping[str, Any] | None:
-    """Return the spec of the first NodeConfig, on one line as the module has it, or in YAML."""
-    for text in (*user_data.splitlines(), *_parts(user_data)):
-        if "node.eks.aws/" not in text:
-            continue
-        found = _document(text)
+def _node_config_specs(user_data: str) -> Sequence[Mapping[str, Any]]:
+    """Return the specs of all NodeConfigs in their order: in MIME parts, or alone without MIME."""
+    message = email.message_from_string(user_data)
+    parts = [part.get_payload() for part in message.walk() if not part.is_multipart()]
+    in_parts = [spec for part in parts for spec in _specs_in(str(part))]
+    # The header of MIME has the form of YAML, so a NodeConfig alone is taken for a header.
+    return in_parts or list(_specs_in(user_data))
+
+
+def _specs_in(text: str) -> Iterator[Mapping[str, Any]]:
+    """Yield the spec of a text that is one NodeConfig, else those of its lines that are one."""
+    for each in (text, *text.splitlines()):
+        found = _document(each) if "node.eks.aws/" in each else {}
         if found.get("kind") == "NodeConfig":
-            return mapping(found.get("spec"))
-    return None
-
-
-def _parts(user_data: str) -> list[str]:
-    """Return the parts of MIME user data; all of it when it is not MIME."""
-    parts = [part.get_payload() for part in email.message_from_string(user_data).walk()]
-    return [part for part in (*parts, user_data) if isinstance(part, str)]
+            yield mapping(found.get("spec"))
+            if each is text:
+                return
 
 
 def _document(text: str) -> Mapping[str, Any]:
@@ -74,10 +77,18 @@ def _document(text: str) -> Mapping[str, Any]:
         return {}
 
 
-def _al2023(spec: Mapping[str, Any]) -> FirstBoot:
+def _al2023(specs: Sequence[Mapping[str, Any]]) -> FirstBoot:
+    """Return what NodeConfigs say together: nodeadm merges them, and later ones override.
+
+    Source: awslabs/amazon-eks-ami nodeadm/doc/examples.md, read 2026-11. Flags are added up, and
+    the kubelet takes a flag before its config file.
+    """
+    spec = reduce(_merged, specs)
     kubelet, cluster = mapping(spec.get("kubelet")), mapping(spec.get("cluster"))
-    config, flags = mapping(kubelet.get("config")), kubelet.get("flags")
-    said = " ".join(str(flag) for flag in flags) if isinstance(flags, list) else ""
+    config = mapping(kubelet.get("config"))
+    said = " ".join(
+        str(flag) for each in specs for flag in _list(mapping(each.get("kubelet")).get("flags"))
+    )
     variables = {
         "max_pods": _count(config.get("maxPods")),
         "kube_reserved": config.get("kubeReserved"),
@@ -91,10 +102,11 @@ def _al2023(spec: Mapping[str, Any]) -> FirstBoot:
             "service_cidr": cluster.get("cidr"),
         }
     taints = config.get("registerWithTaints")
+    in_config = tuple(_taint(each) for each in taints) if isinstance(taints, list) else ()
     return FirstBoot(
         ami_type="AL2023",
         labels=_labels(said),
-        taints=tuple(_taint(each) for each in taints) if isinstance(taints, list) else (),
+        taints=_flag_taints(said) or in_config,
         variables={key: value for key, value in variables.items() if value},
     )
 
@@ -131,25 +143,42 @@ def _bottlerocket(settings: Mapping[str, Any]) -> FirstBoot:
 
 
 def _al2(user_data: str) -> FirstBoot:
-    taints, pods = _TAINTS.search(user_data), _MAX_PODS.search(user_data)
-    written = taints.group(1).split(",") if taints else []
-    split = (each.rpartition(":") for each in written if ":" in each)
+    pods = _MAX_PODS.search(user_data)
     return FirstBoot(
         ami_type="AL2" if "/etc/eks/bootstrap.sh" in user_data else None,
         labels=_labels(user_data),
-        taints=tuple(
-            {"key": key, "value": value, "effect": effect}
-            for label, _, effect in split
-            for key, _, value in [label.partition("=")]
-        ),
+        taints=_flag_taints(user_data),
         variables={"max_pods": int(pods.group(1))} if pods else {},
     )
 
 
+def _merged(earlier: Mapping[str, Any], later: Mapping[str, Any]) -> dict[str, Any]:
+    """Return both; where both have a mapping, these are merged as well."""
+    both = {
+        key: _merged(mapping(earlier[key]), mapping(later[key]))
+        for key in earlier.keys() & later.keys()
+        if isinstance(earlier[key], Mapping) and isinstance(later[key], Mapping)
+    }
+    return {**earlier, **later, **both}
+
+
 def _labels(said: str) -> dict[str, str]:
-    found = _NODE_LABELS.search(said)
-    pairs = (each.partition("=") for each in found.group(1).split(",")) if found else ()
+    """Return the labels of kubelet flags: those of several flags add up, as in the kubelet."""
+    pairs = (
+        each.partition("=") for labels in _NODE_LABELS.findall(said) for each in labels.split(",")
+    )
     return {key: value for key, equals, value in pairs if equals}
+
+
+def _flag_taints(said: str) -> tuple[Mapping[str, str], ...]:
+    """Return the taints of kubelet flags: of several flags the last counts, as in the kubelet."""
+    written = [each.split(",") for each in _TAINTS.findall(said)]
+    split = (each.rpartition(":") for each in (written[-1] if written else ()) if ":" in each)
+    return tuple(
+        {"key": key, "value": value, "effect": effect}
+        for label, _, effect in split
+        for key, _, value in [label.partition("=")]
+    )
 
 
 def _taint(written: Any) -> dict[str, str]:
@@ -163,4 +192,7 @@ def _count(value: Any) -> int | None:
 
 
 def _list(value: Any) -> list[Any]:
+    """Return a list as it is, one value as a list of it, and nothing for no value."""
+    if value is None:
+        return []
     return value if isinstance(value, list) else [value]

@@ -12,6 +12,7 @@ module "reconciler" {
   node_role_arn             = var.node_role_arn
   state_bucket              = var.state_bucket
   state_key                 = "fleets/${var.cluster_name}.tfstate"
+  auto_scaling_groups       = var.auto_scaling_groups
 
   pipelines = {
     oidc_provider_arn = local.github_oidc_provider_arn

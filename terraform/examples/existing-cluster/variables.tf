@@ -11,6 +11,13 @@ variable "cluster_name" {
   nullable    = false
 }
 
+variable "auto_scaling_groups" {
+  description = "Whether the cluster's Auto Scaling groups, managed node groups included, are scaled too: by the capacity loop, and made and changed by the pipelines."
+  type        = bool
+  default     = false
+  nullable    = false
+}
+
 variable "cluster_oidc_provider_arn" {
   description = "ARN of the cluster's IAM OIDC provider."
   type        = string

@@ -128,3 +128,31 @@ class Desk:
     def written(self, name: str) -> str:
         """A file that was written."""
         return (self.folder / "out" / name).read_text()
+
+
+def adopted(desk: Desk, *groups: Json, user_data: str = "") -> tuple[Json, str]:
+    """The import of groups that launch from the template lt-1, and the blocks that it wrote."""
+    code, answer, err = desk.adopt(
+        "--cluster-name",
+        "analytics",
+        *desk.answers({"AutoScalingGroups": list(groups)}, template("nodes", user_data), SUBNETS),
+    )
+    assert (code, err) == (0, "")
+    imports = desk.folder / "out/terraform/imports.tf"
+    return answer, imports.read_text() if imports.exists() else ""
+
+
+def templated(name: str, version: str = "$Latest", **changes: Any) -> Json:
+    """A group that launches two instance types from the template lt-1."""
+    specification = {"LaunchTemplateId": "lt-1", "Version": version}
+    overrides = changes.pop(
+        "overrides", [{"InstanceType": "m5.large"}, {"InstanceType": "m5a.large"}]
+    )
+    policy: Json = {
+        "LaunchTemplate": {"LaunchTemplateSpecification": specification, "Overrides": overrides}
+    }
+    distribution = changes.pop("distribution", {"OnDemandPercentageAboveBaseCapacity": 25})
+    policy["InstancesDistribution"] = {"SpotAllocationStrategy": "lowest-price", **distribution}
+    places: Json = {"VPCZoneIdentifier": "subnet-a"}
+    tags = changes.pop("tags", {})
+    return group(name, policy=policy, tags=tags) | places | changes

@@ -1,12 +1,10 @@
 """`reconciler import` of Auto Scaling groups: names, sizes, kinds, and what is said of them."""
 
-from typing import Any
-
 import pytest
 
 from reconciler.config.loader import load_config
 from reconciler.config.resolve import resolve_fleets
-from tests.cli.importing.desk import SUBNETS, Desk, Json, group, template
+from tests.cli.importing.desk import Desk, Json, adopted, group, templated
 
 EKS_NAME = "eks-batch-20260131120000000000000002-12c7b5f4-1111-2222-3333-444455556666"
 
@@ -161,33 +159,6 @@ def test_spot_group_is_told_by_its_distribution_or_launch_configuration(desk: De
         "b": False,
         "c": True,
     }
-
-
-def adopted(desk: Desk, *groups: Json) -> tuple[Json, str]:
-    """The import of groups that launch from the template lt-1, and the blocks that it wrote."""
-    code, answer, err = desk.adopt(
-        "--cluster-name",
-        "analytics",
-        *desk.answers({"AutoScalingGroups": list(groups)}, template("nodes"), SUBNETS),
-    )
-    assert (code, err) == (0, "")
-    imports = desk.folder / "out/terraform/imports.tf"
-    return answer, imports.read_text() if imports.exists() else ""
-
-
-def templated(name: str, version: str = "$Latest", **changes: Any) -> Json:
-    """A group that launches two instance types from the template lt-1."""
-    specification = {"LaunchTemplateId": "lt-1", "Version": version}
-    overrides = changes.pop(
-        "overrides", [{"InstanceType": "m5.large"}, {"InstanceType": "m5a.large"}]
-    )
-    policy: Json = {
-        "LaunchTemplate": {"LaunchTemplateSpecification": specification, "Overrides": overrides}
-    }
-    distribution = changes.pop("distribution", {"OnDemandPercentageAboveBaseCapacity": 25})
-    policy["InstancesDistribution"] = {"SpotAllocationStrategy": "lowest-price", **distribution}
-    places: Json = {"VPCZoneIdentifier": "subnet-a"}
-    return group(name, policy=policy) | places | changes
 
 
 def test_group_that_the_module_can_describe_is_imported_as_it_is(desk: Desk) -> None:

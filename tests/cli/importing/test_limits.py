@@ -28,6 +28,25 @@ def test_limits_of_the_given_config_hold(desk: Desk) -> None:
     assert err == ""
     entries = load_config(desk.folder / "out/sectors.yaml").sectors["primary"].fleets
     limits = {each.size: (each.min_capacity, each.max_capacity) for each in entries}
-    assert limits == {"small": (1, 4), "large": (0, None), "medium": (3, None)}
-    said = [note for note in answer["notes"] if "number of nodes" in note]
-    assert {note.partition(":")[0] for note in said} == {"primary-medium"}
+    assert limits == {"small": (1, 4), "large": (3, None), "medium": (3, None)}
+    said = [note.partition(":")[0] for note in answer["notes"] if "number of nodes" in note]
+    assert said == ["primary-large"] * 2 + ["primary-medium"] * 2
+
+
+def test_limits_that_the_given_config_leaves_open_are_those_of_the_tags(desk: Desk) -> None:
+    """Kluster Fleet Manager's configs have no maximum: purchases would have no limit."""
+    (desk.folder / "config.yaml").write_text(BASE)
+    tags = {"capacity_min": "2", "max_capacity": "9"}
+    fleets = [fleet("fleet-1", "small", tags=tags), fleet("fleet-3", "large", tags=tags)]
+    fleets[1]["LaunchTemplateConfigs"][0]["Overrides"] = [
+        {"InstanceType": "m5.24xlarge", "SubnetId": "subnet-a"}
+    ]
+    _, answer, err = desk.adopt(
+        *("--config", str(desk.folder / "config.yaml"), "--cluster-name", "analytics"),
+        *desk.answers({"Fleets": fleets}, template(), SUBNETS),
+    )
+    assert err == ""
+    entries = load_config(desk.folder / "out/sectors.yaml").sectors["primary"].fleets
+    limits = {each.size: (each.min_capacity, each.max_capacity) for each in entries}
+    assert limits == {"small": (1, 4), "large": (2, 9)}
+    assert not [note for note in answer["notes"] if "number of nodes" in note]

@@ -119,6 +119,29 @@ def test_what_has_no_part_here_is_said(desk: Desk) -> None:
         assert words in notes
 
 
+@pytest.mark.parametrize(
+    ("flag", "enabled"),
+    [
+        ("--dry-run", False),
+        ("--dry-run=true", False),
+        ("--dry-run=$(DRY)", False),
+        ("--dry-run=false", True),
+        ("--v=3", True),
+    ],
+)
+def test_descheduler_in_a_dry_run_evicts_nothing_here_either(
+    desk: Desk, flag: str, *, enabled: bool
+) -> None:
+    """Whoever only tried it out would have pods evicted by the first apply."""
+    text = DESCHEDULER.replace("--v=3", flag)
+    _, answer, err = desk.adopt("--programs", write(desk, "descheduler.yaml", text))
+    assert err == ""
+    assert load_config(completed(desk.folder / "out")).descheduler.enabled is enabled
+    said = [note for note in answer["notes"] if "--dry-run" in note]
+    assert len(said) == (flag != "--v=3")
+    assert all(("enabled is false" in note) is not enabled for note in said)
+
+
 def test_policy_that_is_not_acted_on_whole_is_said_with_its_place(desk: Desk) -> None:
     """It would be refused on the day of the move, or worse, not."""
     text = POLICY.replace("kind:", "metricsCollector: {enabled: true}\nother: 1\nkind:")

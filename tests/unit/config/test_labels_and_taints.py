@@ -62,6 +62,32 @@ def test_spot_and_on_demand_without_lifecycle_are_told_the_way_out() -> None:
     assert "give the one on line 2 `lifecycle: on-demand`" in problem.message
 
 
+@pytest.mark.parametrize(
+    ("fleets", "words"),
+    [
+        ("{size: small},\n {size: small}", "give each a `zone`, which becomes part of its name"),
+        ("{size: small, zone: a1},\n {size: small, zone: a1}", "give each a size of its own"),
+    ],
+)
+def test_two_fleets_of_one_size_are_told_the_way_out(fleets: str, words: str) -> None:
+    """Groups of one instance type in three zones are what Cluster Autoscaler advises."""
+    with pytest.raises(ConfigError) as caught:
+        config_of(with_fleets(fleets))
+    (problem,) = caught.value.problems
+    assert problem.message.startswith("fleet 'primary-small")
+    assert words in problem.message
+
+
+def test_own_size_of_another_kind_is_told_the_way_out() -> None:
+    """A group of another family joins the sector once its size has no kind."""
+    size = "sizes: {c5: {kind: cpu, cpu: 2, memory: 4Gi, instance_types: [c5.large]}}\n"
+    with pytest.raises(ConfigError) as caught:
+        config_of(size + with_fleets("{size: c5}"))
+    (problem,) = caught.value.problems
+    assert "a size without `kind` may be in sectors of any kind" in problem.message
+    config_of(size.replace("kind: cpu, ", "") + with_fleets("{size: c5}"))
+
+
 def test_lifecycle_decides_spot_and_is_part_of_the_name() -> None:
     """Nodes that are called on-demand and bought as spot would end without notice."""
     text = "cluster: c\n" + with_fleets("{size: small}, {size: small, lifecycle: on-demand}")

@@ -298,12 +298,15 @@ def _machine(status: FleetStatus, options: Sequence[InstanceOption]) -> dict[str
     return found
 
 
-def nano_usd_per_hour(status: FleetStatus) -> tuple[int, bool]:
-    """Return the price of one node, and whether it is known."""
-    fleet = status.settings
+def _nano_usd_per_hour(shown: ShownAmounts) -> tuple[int, bool]:
+    """Return the price of one node, and whether it is known.
+
+    Of unknown types the fleet's nodes show the size: a price of 0 would make their nodes free.
+    """
+    fleet = shown.status.settings
     if fleet.usd_per_hour is not None:
         return int(fleet.usd_per_hour * NANO), True
-    resources = least_of([option.resources for option in fleet.options])
+    resources = least_of([option.resources for option in fleet.options]) or shown.of(fleet.options)
     return round(usual_usd_per_hour(resources) * NANO), False
 
 
@@ -334,7 +337,7 @@ def new_node(
     landings = _fitting(shown, daemons, _landings(daemons.specs, variants, status.taints))
     landing = tuple(daemons.every[number] for number in sorted(set(chain.from_iterable(landings))))
     certain = set(landings[0]).intersection(*landings) if landings else ()
-    price, priced = nano_usd_per_hour(status)
+    price, priced = _nano_usd_per_hour(shown)
     return NewNode(
         key=status.key,
         row=RowSpec(

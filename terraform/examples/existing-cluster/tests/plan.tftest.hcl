@@ -42,3 +42,16 @@ run "accepts_a_provider_that_exists" {
     error_message = "IAM refuses a second provider of one address"
   }
 }
+
+run "accepts_auto_scaling_groups" {
+  command = plan
+
+  variables {
+    cluster_name              = "analytics"
+    cluster_oidc_provider_arn = "arn:aws:iam::123456789012:oidc-provider/oidc.eks.us-west-2.amazonaws.com/id/ABC"
+    node_role_arn             = "arn:aws:iam::123456789012:role/node"
+    state_bucket              = "analytics-state"
+    repository                = "team/fleets"
+    auto_scaling_groups       = true
+  }
+}

@@ -166,3 +166,60 @@ def test_node_config_in_yaml_is_understood(text: str) -> None:
 def test_odd_user_data_says_nothing_and_raises_nothing(text: str) -> None:
     """One template that somebody wrote by hand must not end an import of fifty fleets."""
     assert read_boot(text).variables == {}
+
+
+def test_taints_of_kubelet_flags_are_read() -> None:
+    """Those of eksctl are there: without them nodes are bought for pods they refuse."""
+    boot = read_boot(
+        al2023(
+            config={"registerWithTaints": [{"key": "x", "value": "y", "effect": "NoExecute"}]},
+            flags=[
+                "--node-labels=team=ml",
+                "--node-labels=zone=a,team=data",
+                "--register-with-taints=special=true:NoSchedule,alone:NoExecute",
+            ],
+        )
+    )
+    assert boot.labels == {"team": "data", "zone": "a"}
+    assert boot.taints == (
+        {"key": "special", "value": "true", "effect": "NoSchedule"},
+        {"key": "alone", "value": "", "effect": "NoExecute"},
+    )
+
+
+def several(*specs: str) -> str:
+    """User data with a NodeConfig in YAML for each of these specs."""
+    head = "Content-Type: application/node.eks.aws\n\napiVersion: node.eks.aws/v1alpha1\n"
+    parts = "".join(f"--//\n{head}kind: NodeConfig\nspec:\n{spec}" for spec in specs)
+    return f'MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary="//"\n\n{parts}--//--\n'
+
+
+OF_CLUSTER = """\
+  cluster: {name: analytics, apiServerEndpoint: "https://api.example", cidr: 10.100.0.0/16}
+  kubelet:
+    config: {maxPods: 29, kubeReserved: {cpu: 100m, memory: 1Gi}}
+    flags: [--node-labels=team=data]
+"""
+OF_USER = """\
+  instance: {localStorage: {strategy: RAID0}}
+  kubelet:
+    config: {maxPods: 58, kubeReserved: {cpu: 200m}}
+    flags: ["--node-labels=disk=fast", "--register-with-taints=dedicated=ml:NoSchedule"]
+"""
+
+
+def test_several_node_configs_are_merged_as_at_boot() -> None:
+    """The first alone says nothing of the labels and taints in the others."""
+    boot = read_boot(several(OF_CLUSTER, OF_USER))
+    assert boot.labels == {"team": "data", "disk": "fast"}
+    assert boot.taints == ({"key": "dedicated", "value": "ml", "effect": "NoSchedule"},)
+    assert boot.variables["max_pods"] == 58
+    assert boot.variables["kube_reserved"] == {"cpu": "200m", "memory": "1Gi"}
+    assert boot.variables["service_cidr"] == "10.100.0.0/16"
+    assert read_boot(several(OF_USER, OF_CLUSTER)).variables["max_pods"] == 29
+
+
+def test_node_config_is_read_once_however_it_is_written() -> None:
+    """A document on one line of a MIME part is that line and that part."""
+    boot = read_boot(al2023(flags=["--register-with-taints=a=b:NoSchedule"]))
+    assert len(boot.taints) == 1

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from reconciler.model.cluster import Node, Taint, Toleration
+from reconciler.model.cluster import NO_RESOURCES, Node, Taint, Toleration
 from reconciler.model.fleet import Instance
 from reconciler.model.saved_state import SavedFleetState
 from reconciler.model.volumes import PersistentVolumeClaim, StorageClass
@@ -319,6 +319,21 @@ def test_price_is_that_of_the_cheapest_option_and_unknown_prices_are_named() -> 
     made = plan(make_snapshot(make_pod()), make_settings(known, unknown))
     assert made.cost.unpriced == ("primary-unknown",)
     assert made.cost.hourly_usd_after > 0
+
+
+def test_nodes_of_unknown_types_are_priced_by_what_nodes_of_the_fleet_offer() -> None:
+    """A group whose template was not read counted as free: it was bought first, and without end."""
+    option = replace(make_option("", price=None), resources=NO_RESOURCES)
+    unknown = make_fleet_settings("unknown", options=(option,), price=None)
+    large = amounts(cpu=64, memory="256Gi", pods=58)
+    full = make_node("n", unknown, allocatable=large)
+    live = make_fleet(unknown, 1)
+    busy = make_pod("busy", cpu=64, node="n")
+    cloud = make_cloud_of([full], live, make_fleet(known := make_fleet_settings("known")))
+    snapshot = make_snapshot(make_pod(), busy, full, cloud=cloud)
+    made = plan(snapshot, make_settings(unknown, known))
+    assert float(made.cost.hourly_usd_before) == pytest.approx(64 * 0.035 + 256 * 0.0045)
+    assert [each.fleet for each in made.fleets if each.target > each.current] == [known.name]
 
 
 @pytest.mark.parametrize(

@@ -159,3 +159,14 @@ def test_resources_tag_of_a_group_is_what_its_nodes_offer(desk: Desk) -> None:
     wanting = pod("p", cpu="3920m", memory="7Gi")
     made = plan_of(desk, wanting, aws={"AutoScalingGroups": [group(tags=tags)]})
     assert [action["to"] for action in made["actions"]] == [1]
+
+
+def test_headroom_of_a_config_without_sectors_is_bought_from_the_groups(desk: Desk) -> None:
+    """kubernetes-ec2-autoscaler kept five nodes free; after the switch none could be."""
+    desk.write("sectors.yaml", CONFIG + "headroom: [{nodes: 2}]\n")
+    made = desk.plan_of(aws={"AutoScalingGroups": [group()]})
+    (raised,) = made["actions"]
+    assert (raised["fleet"], raised["to"]) == ("workers", 2)
+    assert raised["because"] == "headroom (2 nodes): 2 more nodes need to come"
+    (kept,) = made["headroom"]
+    assert (kept["sector"], kept["pieces"], kept["missing"]) == ("", 2, 0)

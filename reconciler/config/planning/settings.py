@@ -122,7 +122,7 @@ def _headroom(config: SectorConfig) -> tuple[planner.Headroom, ...]:
     """Return the items of headroom; what an item does not state is 0."""
     return tuple(
         planner.Headroom(
-            sector=item.sector,
+            sector=item.sector or "",
             cpu_milli=item.cpu_milli or 0,
             memory_bytes=item.memory_bytes or 0,
             nodes=item.nodes or 0,

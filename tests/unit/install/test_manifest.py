@@ -75,11 +75,37 @@ def test_node_watch_reaches_instance_metadata_and_nothing_else() -> None:
     assert pod["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
     assert (pod["hostNetwork"], "ports" in container, "volumes" in pod) == (True, False, False)
     assert not {"hostPID", "hostIPC"} & set(pod)
-    assert pod["nodeSelector"]["lifecycle"] == "Ec2Spot"
     assert pod["tolerations"] == [{"operator": "Exists"}]
     assert pod["priorityClassName"] == "system-node-critical"
     assert {"memory"} == set(container["resources"]["limits"])
     assert container["env"][0]["valueFrom"]["fieldRef"]["fieldPath"] == "spec.nodeName"
+
+
+@pytest.mark.parametrize(
+    ("labels", "runs"),
+    [
+        ({"lifecycle": "Ec2Spot"}, True),
+        ({"eks.amazonaws.com/capacityType": "SPOT"}, True),
+        ({"karpenter.sh/capacity-type": "spot"}, True),
+        ({"lifecycle": "OnDemand"}, False),
+        ({"eks.amazonaws.com/capacityType": "ON_DEMAND"}, False),
+        ({}, False),
+    ],
+)
+def test_node_watch_runs_on_spot_nodes_by_the_usual_labels(
+    labels: dict[str, str], runs: bool
+) -> None:
+    """On managed node groups it ran nowhere, and without a queue no interruption was noticed."""
+    pod = node_watch_objects()["DaemonSet"]["spec"]["template"]["spec"]
+    affinity = pod["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
+    assert pod["nodeSelector"] == {"kubernetes.io/os": "linux"}
+    assert (
+        any(
+            all(labels.get(each["key"]) in each["values"] for each in term["matchExpressions"])
+            for term in affinity["nodeSelectorTerms"]
+        )
+        is runs
+    )
 
 
 def test_node_watch_has_a_policy_for_its_own_account() -> None:

@@ -69,11 +69,13 @@ class SectorConfig(Section):
     sleep_interval_seconds: PositiveSeconds = Field(default=20.0, alias="sleep_interval")
     """Longest pause between cycles; events wake the loop sooner."""
     default_over_subscription: OverSubscription = 0.2
-    """Share added to the requests that size new capacity."""
+    """Share added to the requests that size new capacity; Cluster Autoscaler and Karpenter add
+    nothing (0)."""
     reserved_cpu_milli: CpuMilli = Field(default=1000, alias="reserved_cpus")
-    """CPU kept per node for daemons, as a Kubernetes quantity (1)."""
+    """CPU that a new node lacks for system and DaemonSets, as a Kubernetes quantity (1). If neither
+    this nor `reserved_memory` is stated, Auto Scaling groups lack what EKS's images reserve."""
     reserved_memory_bytes: Bytes = Field(default=2_684_354_560, alias="reserved_memory")
-    """Memory kept per node for daemons, as a Kubernetes quantity (2.5Gi)."""
+    """Memory that a new node lacks for system and DaemonSets, as a Kubernetes quantity (2.5Gi)."""
     default_sector: Name | None = None
     """Sector of pods that select none; without it such pods are ignored."""
     expander: Expander = "cost"

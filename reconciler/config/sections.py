@@ -218,8 +218,9 @@ class Headroom(Section):
     large enough, else in the fewest equal pieces.
     """
 
-    sector: Name
-    """The sector."""
+    sector: Name | None = None
+    """The sector; left out in a config without sectors, where the room is in the groups that are
+    found."""
     cpu_milli: PositiveCpuMilli | None = Field(default=None, alias="cpu")
     """CPU to keep free, as a Kubernetes quantity."""
     memory_bytes: PositiveBytes | None = Field(default=None, alias="memory")

@@ -7,7 +7,7 @@ from decimal import Decimal
 from types import MappingProxyType
 from typing import Final, Literal
 
-from reconciler.model.cluster import Resources
+from reconciler.model.cluster import NO_RESOURCES, Resources
 from reconciler.model.frozen import NO_LABELS, Labels
 from reconciler.model.ids import FleetId, InstanceId, Region
 
@@ -201,6 +201,8 @@ class InstanceOption:
     """Resources of the bare machine: cpu, memory, pods, devices."""
     usd_per_hour: UsdPerHour | None
     arch: Literal["amd64", "arm64"] = "amd64"
+    allocatable: Resources = NO_RESOURCES
+    """CPU and memory that tags of its group state: only DaemonSets take of them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

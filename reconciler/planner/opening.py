@@ -114,6 +114,7 @@ def open_builder(
         nodes=nodes,
         row_of=row_of,
         offers=found.offers,
+        daemons=found.daemons,
         running=tuple(found.bound),
         pods_on=_by_node(alive, nodes),
         stuck_terminating_on=_by_node(stuck, nodes),
@@ -147,6 +148,7 @@ class _Stock:
     """Pods that neither run nor wait: questions are about them, or they stand for headroom."""
     volume_limits: _VolumeLimits
     offers: Mapping[FleetKey, NewNode]
+    daemons: Daemons
     offered: Offered
     resolver: VolumeResolver
 
@@ -171,6 +173,7 @@ def _take_stock(snapshot: Snapshot, settings: PlannerSettings, also: Iterable[Po
         asked_about=asked_about,
         volume_limits=volume_limits,
         offers=offers,
+        daemons=daemons,
         offered=_offered(cluster.nodes, offers.values(), asked_about),
         resolver=_resolver(cluster, groups, offers.values()),
     )
@@ -336,5 +339,7 @@ def _offers(
         if EBS_DRIVER not in known:
             types = (option.instance_type for option in status.settings.options)
             known[EBS_DRIVER] = least_ebs_limit(types)
-        found[status.key] = new_node(status, settings.reserved, daemons, known)
+        found[status.key] = new_node(
+            status, settings.reserve.of(status.settings.provider), daemons, known
+        )
     return found

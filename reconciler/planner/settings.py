@@ -10,7 +10,7 @@ from datetime import time
 from decimal import Decimal
 from typing import Final, Literal, get_args
 
-from reconciler.model.cluster import NO_RESOURCES, Resources, Taint
+from reconciler.model.cluster import Resources, Taint
 from reconciler.model.fleet import (
     InstanceOption,
     InstanceType,
@@ -23,6 +23,7 @@ from reconciler.model.frozen import NO_LABELS, Labels
 from reconciler.model.ids import FleetKey, Region
 from reconciler.planner.descheduler_settings import DeschedulerSettings
 from reconciler.planner.named_priorities import NamedPriorities
+from reconciler.planner.reserve import Reserve
 
 Expander = Literal["cost", "least-waste", "most-pods", "random", "priority"]
 
@@ -345,8 +346,7 @@ class PlannerSettings:
     """Only pods of this namespace are demand; all occupy their nodes."""
     scale_in: ScaleInSettings = field(default_factory=ScaleInSettings)
     """The settings at the config's top, for fleets of a sector that it no longer names."""
-    reserved: Resources = NO_RESOURCES
-    """Reserved per node for daemons: CPU in milli, memory in bytes."""
+    reserve: Reserve = field(default_factory=Reserve)
     prices: PriceSource | None = None
     """Where the prices of the fleets come from; shown with amounts of money."""
     balance: BalanceSettings | None = None

@@ -9,6 +9,7 @@ from reconciler.model.ids import FleetKey, InstanceId, NodeName, PodKey
 from reconciler.model.snapshot import Snapshot
 from reconciler.planner.demand import Demand
 from reconciler.planner.fleets.inventory import FleetStatus, Inventory
+from reconciler.planner.fleets.new_nodes.daemons_that_fit import Daemons
 from reconciler.planner.fleets.new_nodes.new_node import NewNode
 from reconciler.planner.fleets.spot.spot_return import SpotReturn
 from reconciler.planner.placement.classes import ClassTable
@@ -32,6 +33,8 @@ class ClusterView:
     """The row of each node in the what-if cluster."""
     offers: Mapping[FleetKey, NewNode]
     """A new node of each fleet, as an offer."""
+    daemons: Daemons
+    """The DaemonSets' pods, of which each new node gets those that select it."""
     running: Sequence[PodGroup]
     """Bound pods that are not finished, in groups."""
     pods_on: Mapping[NodeName, Sequence[Pod]]

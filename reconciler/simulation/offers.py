@@ -10,6 +10,7 @@ from reconciler.model.demand import DemandLine, NodeFact
 from reconciler.model.fleet import InstanceOption
 from reconciler.model.frozen import FrozenMap, Labels
 from reconciler.model.ids import NodeName, Region
+from reconciler.planner.fleets.new_nodes.daemons_that_fit import without_system
 from reconciler.planner.fleets.new_nodes.learned_resources import FROM_THE_START
 from reconciler.planner.fleets.new_nodes.new_node import usual_usd_per_hour
 from reconciler.planner.placement.kinds import (
@@ -67,11 +68,11 @@ def offers_of(
     known = _recorded(lines)
     found = []
     for fleet, region in fleets_of(settings):
-        made = []
+        made, reserved = [], settings.reserve.of(fleet.provider)
         for option in fleet.options:
             kind, called = option.instance_type, fleet_of.get(fleet.name, fleet.name)
             offered = known.get((called, kind)) or known.get(("", kind))
-            made.append(_offer(fleet, region, option, settings.reserved, offered))
+            made.append(_offer(fleet, region, option, reserved, offered))
         found += sorted(made, key=lambda offer: (offer.usd_per_hour, offer.instance_type))
     return found
 
@@ -138,7 +139,7 @@ def _offer(
     fleet: FleetSettings,
     region: Region,
     option: InstanceOption,
-    reserved: Resources,
+    reserved: Resources | None,
     offered: Resources | None,
 ) -> Offer:
     """Return the offer of one type; nodes of it offer what was recorded, else what is expected."""
@@ -166,13 +167,15 @@ def _offer(
     )
 
 
-def _allocatable(fleet: FleetSettings, option: InstanceOption, reserved: Resources) -> Resources:
+def _allocatable(
+    fleet: FleetSettings, option: InstanceOption, reserved: Resources | None
+) -> Resources:
     """Return what planning expects of a new node (see `planner.fleets.new_nodes`)."""
     if fleet.allocatable is not None:
         return fleet.allocatable
-    left = {name: n - reserved.get(name, 0) for name, n in option.resources.items()}
+    left = dict(option.resources)
     if fleet.ephemeral_storage_bytes:
-        left["ephemeral-storage"] = fleet.ephemeral_storage_bytes - reserved.get(
-            "ephemeral-storage", 0
-        )
-    return FrozenMap({name: max(0, amount) for name, amount in left.items()})
+        left["ephemeral-storage"] = fleet.ephemeral_storage_bytes
+    if reserved is None:
+        return without_system(left)
+    return FrozenMap((name, max(0, n - reserved.get(name, 0))) for name, n in left.items())

@@ -110,8 +110,9 @@ def _long_ones(plan: Plan) -> Iterator[NextStep]:
         yield NextStep(at=None, what=what, why=f"{cost}; {back.waits}" if back.waits else cost)
     for item in plan.headroom:
         if item.missing:
-            what = f"headroom of {item.sector} ({item.asked}): {item.missing} of {item.pieces}"
-            yield NextStep(at=None, what=f"{what} missing", why=item.because)
+            kept = f"headroom of {item.sector}" if item.sector else "headroom"
+            what = f"{kept} ({item.asked}): {item.missing} of {item.pieces} missing"
+            yield NextStep(at=None, what=what, why=item.because)
 
 
 def _update(update: FleetUpdate) -> NextStep:

@@ -165,7 +165,7 @@ COST = closed(
     },
 )
 HELD_NODE = closed(
-    {"node": TEXT, "code": {"enum": ["safety-stop", "outage"]}},
+    {"node": TEXT, "code": {"enum": ["safety-stop", "outage", "stuck-cap"]}},
     {"detail": TEXT},
 )
 HELD_INSTANCE = closed(

@@ -87,15 +87,17 @@ def test_tags_tell_what_a_group_of_the_config_brings(desk: Desk) -> None:
         f"{TEMPLATE}/label/team": "ml",
         f"{TEMPLATE}/taint/dedicated": "ml:NoSchedule",
         f"{TEMPLATE}/resources/example.com/dongle": "2",
-        f"{TEMPLATE}/resources/cpu": "1",
+        f"{TEMPLATE}/resources/cpu": "3",
     }
-    wanting = pod("ml-1", cpu="2", spec=ML)
+    wanting = pod("ml-1", cpu="3", spec=ML)
     wanting["spec"]["containers"][0]["resources"]["requests"]["example.com/dongle"] = "2"
     answer = {"AutoScalingGroups": [group(tags=tags)]}
     desk.write("sectors.yaml", NAMED % ", managed: false")
-    made = desk.plan_of(wanting, pod("web-1"), aws=answer)
+    large = pod("ml-2", cpu="3100m", spec=ML)
+    made = desk.plan_of(wanting, large, pod("web-1"), aws=answer)
     assert bought(made) == {"primary-std": ["ml-1"]}
-    assert [u["reasons"][0]["code"] for u in made["unplaceable"]] == ["taint"]
+    codes = {u["pod"]: u["reasons"][0]["code"] for u in made["unplaceable"]}
+    assert codes == {"ml-2": "insufficient-cpu", "web-1": "taint"}
 
 
 def test_config_says_all_of_a_group_that_terraform_makes_here(desk: Desk) -> None:

@@ -137,3 +137,36 @@ def test_groups_are_left_alone_where_the_config_names_sectors(desk: Desk) -> Non
     """A config that names what it runs would come to run what it does not name."""
     made = desk.plan_of(aws={"AutoScalingGroups": [group(desired=2)]})
     assert "workers" not in [fleet["fleet"] for fleet in made["fleets"]]
+
+
+@pytest.mark.parametrize(
+    ("config", "placed"),
+    [("", True), ("reserved_cpus: 1\n", False), ("reserved_memory: 1Gi\n", False)],
+)
+def test_pod_that_fits_what_eks_leaves_gets_a_node_of_an_empty_group(
+    desk: Desk, config: str, placed: bool
+) -> None:
+    """It ran for a year under Cluster Autoscaler, and after the switch it would wait forever."""
+    desk.write("sectors.yaml", CONFIG + config)
+    wanting = pod("p", cpu="3500m")
+    made = desk.plan_of(wanting, aws={"AutoScalingGroups": [group()]})
+    assert [action["to"] for action in made["actions"]] == ([1] if placed else [])
+
+
+def test_resources_tag_of_a_group_is_what_its_nodes_offer(desk: Desk) -> None:
+    """People set it to what their nodes have: reduced again, it cures nothing."""
+    tags = {**FOUND, f"{TEMPLATE}/resources/cpu": "3920m", f"{TEMPLATE}/resources/memory": "7Gi"}
+    wanting = pod("p", cpu="3920m", memory="7Gi")
+    made = plan_of(desk, wanting, aws={"AutoScalingGroups": [group(tags=tags)]})
+    assert [action["to"] for action in made["actions"]] == [1]
+
+
+def test_headroom_of_a_config_without_sectors_is_bought_from_the_groups(desk: Desk) -> None:
+    """kubernetes-ec2-autoscaler kept five nodes free; after the switch none could be."""
+    desk.write("sectors.yaml", CONFIG + "headroom: [{nodes: 2}]\n")
+    made = desk.plan_of(aws={"AutoScalingGroups": [group()]})
+    (raised,) = made["actions"]
+    assert (raised["fleet"], raised["to"]) == ("workers", 2)
+    assert raised["because"] == "headroom (2 nodes): 2 more nodes need to come"
+    (kept,) = made["headroom"]
+    assert (kept["sector"], kept["pieces"], kept["missing"]) == ("", 2, 0)

@@ -30,6 +30,7 @@ from reconciler.model.frozen import FrozenMap
 from reconciler.model.ids import Region
 from reconciler.planner import settings as planner
 from reconciler.planner.nodes.starting import lasting
+from reconciler.planner.reserve import Reserve
 
 DEFAULT_BUDGETS: Final = (
     planner.DisruptionBudget(
@@ -87,7 +88,7 @@ def planner_settings(
         default_sector=config.default_sector or None,
         pod_namespace=config.pod_namespace,
         scale_in=scale_in_settings(config.scale_in),
-        reserved=_reserved(config),
+        reserve=_reserve(config),
         prices=_price_source(catalogue),
         balance=balance_settings(config),
         usd_per_hour_max=config.max_hourly_usd,
@@ -121,7 +122,7 @@ def _headroom(config: SectorConfig) -> tuple[planner.Headroom, ...]:
     """Return the items of headroom; what an item does not state is 0."""
     return tuple(
         planner.Headroom(
-            sector=item.sector,
+            sector=item.sector or "",
             cpu_milli=item.cpu_milli or 0,
             memory_bytes=item.memory_bytes or 0,
             nodes=item.nodes or 0,
@@ -131,9 +132,11 @@ def _headroom(config: SectorConfig) -> tuple[planner.Headroom, ...]:
     )
 
 
-def _reserved(config: SectorConfig) -> Resources:
-    """Return what of each node is kept for daemons."""
-    return FrozenMap({"cpu": config.reserved_cpu_milli, "memory": config.reserved_memory_bytes})
+def _reserve(config: SectorConfig) -> Reserve:
+    """Return what of each new node is reserved; of groups' nodes only if the config states it."""
+    amounts = {"cpu": config.reserved_cpu_milli, "memory": config.reserved_memory_bytes}
+    stated = {"reserved_cpu_milli", "reserved_memory_bytes"} & config.model_fields_set
+    return Reserve(stated=FrozenMap(amounts), groups_as_eks=not stated)
 
 
 def _stuck_ends(config: SectorConfig) -> planner.StuckEndSettings:

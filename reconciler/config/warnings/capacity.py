@@ -15,6 +15,7 @@ from reconciler.config.faults import (
 )
 from reconciler.config.planning.settings import planner_settings
 from reconciler.config.warnings.subject import Subject
+from reconciler.model.cluster import NO_RESOURCES
 from reconciler.model.errors import Problem
 from reconciler.planner.settings import FleetSettings, PlannerSettings
 
@@ -52,16 +53,20 @@ def all_reserved(subject: Subject) -> Iterator[Problem]:
     """Yield reservations that leave nothing of a fleet's new nodes: its pods wait forever."""
     settings = _settings(subject)
     for key, resource in (("reserved_cpus", "cpu"), ("reserved_memory", "memory")):
-        reserved = settings.reserved.get(resource, 0)
         full = [
             fleet.name
             for fleet in settings.fleets()
-            if fleet.allocatable is None
-            and any(0 < each.resources.get(resource, 0) <= reserved for each in fleet.options)
+            if fleet.allocatable is None and _leaves_nothing(settings, fleet, resource)
         ]
-        if reserved and full:
+        if full:
             message = f"leaves nothing of the new nodes of {listed(full)}: no pod fits them"
             yield subject.warning(ALL_RESERVED, (key,), message)
+
+
+def _leaves_nothing(settings: PlannerSettings, fleet: FleetSettings, resource: str) -> bool:
+    """Return whether the config's reserve is as large as one of the fleet's types, or larger."""
+    reserved = (settings.reserve.of(fleet.provider) or NO_RESOURCES).get(resource, 0)
+    return any(0 < each.resources.get(resource, 0) <= reserved for each in fleet.options)
 
 
 def limit_below_minima(subject: Subject) -> Iterator[Problem]:

@@ -153,7 +153,8 @@ def _room_taken(builder: PlanBuilder, node: Node) -> tuple[NodeVerdict, str, str
     row = builder.view.row_of[node.name]
     sector = builder.kept_free.get(row)
     if sector is not None:
-        return "kept", "headroom", f"its free room is headroom of sector {sector}"
+        of_sector = f" of sector {sector}" if sector else ""
+        return "kept", "headroom", f"its free room is headroom{of_sector}"
     if row in builder.used_rows:
         return "used", "promised", "pending pods are promised to it"
     return None

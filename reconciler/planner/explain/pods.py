@@ -17,6 +17,7 @@ from reconciler.planner.explain.answers import Changes, FleetAnswer, PodExplanat
 from reconciler.planner.explain.limits import limits_lifted
 from reconciler.planner.explain.repair import Repair, spec_changed
 from reconciler.planner.explain.repairs import repairs
+from reconciler.planner.explain.reserve_repairs import RepairedFleet, Reserves
 from reconciler.planner.explain.trial import complete, refusals_of_nodes, variants_of
 from reconciler.planner.fleets.inventory import FleetStatus
 from reconciler.planner.money import usd
@@ -66,7 +67,7 @@ class Question:
     """Per fleet."""
 
 
-def question(view: ClusterView, pod: Pod) -> Question:
+def question(view: ClusterView, pod: Pod, reserves: Reserves) -> Question:
     """Return what has to be tried for a pod, from the facts."""
     finder = SectorFinder(view.settings)
     named = finder.sectors_of(pod.spec) or ()
@@ -81,7 +82,8 @@ def question(view: ClusterView, pod: Pod) -> Question:
     for status in fleets:
         row = view.offers[status.key].row
         moved, change = (pod, ()) if known else _renamed(pod, status)
-        found = repairs(moved, view.table.volumes_of, row, status.key.name)
+        fleet = RepairedFleet(status=status, reserves=reserves)
+        found = repairs(moved, view.table.volumes_of, row, fleet)
         tries.append(
             tuple(
                 replace(

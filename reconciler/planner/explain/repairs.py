@@ -8,9 +8,10 @@ from dataclasses import replace
 
 from reconciler.model.cluster import Pod, PodSpec, Toleration
 from reconciler.model.frozen import FrozenMap, Labels
-from reconciler.model.quantity import format_amount
 from reconciler.model.selectors import NodeSelector, NodeSelectorTerm
+from reconciler.planner.explain.amounts import round_for_people
 from reconciler.planner.explain.repair import Repair, spec_changed
+from reconciler.planner.explain.reserve_repairs import RepairedFleet, with_lower_reserve
 from reconciler.planner.explain.volume_repairs import (
     NeedsOf,
     beyond_limit,
@@ -41,8 +42,6 @@ STEPS_MAX = 12
 """More changes than this are no useful advice."""
 FIXED_LABELS = ZONE_KEYS | {"sector", "fleet", "size", "pool_size", "kind", "lifecycle"}
 """Labels of a fleet that its `labels` key cannot set."""
-_MIB = 2**20
-_GIB = 2**30
 _OF_PLATFORM = (
     "kubernetes.io/",
     "node.kubernetes.io/",
@@ -53,7 +52,7 @@ _OF_PLATFORM = (
 _OF_TYPES = frozenset({ARCH, INSTANCE_TYPE, OLDER_KEYS[ARCH], OLDER_KEYS[INSTANCE_TYPE]})
 
 
-def repairs(pod: Pod, needs_of: NeedsOf, row: RowSpec, fleet: str) -> list[Repair]:
+def repairs(pod: Pod, needs_of: NeedsOf, row: RowSpec, fleet: RepairedFleet) -> list[Repair]:
     """Return ways to make a new node of the fleet take the pod: changing the pod, and the fleet.
 
     Returns:
@@ -67,7 +66,9 @@ def repairs(pod: Pod, needs_of: NeedsOf, row: RowSpec, fleet: str) -> list[Repai
     return found
 
 
-def _repaired(repair: Repair, needs_of: NeedsOf, fleet: str, *, pod_first: bool) -> Repair | None:
+def _repaired(
+    repair: Repair, needs_of: NeedsOf, fleet: RepairedFleet, *, pod_first: bool
+) -> Repair | None:
     for _ in range(STEPS_MAX):
         needs = needs_of(repair.pod)
         code = _refusal(repair, needs)
@@ -131,18 +132,19 @@ def _by_pod(repair: Repair, needs_of: NeedsOf, code: str) -> Repair | None:
     return simple[code](repair) if code in simple else None
 
 
-def _by_fleet(repair: Repair, needs: VolumeNeeds, fleet: str, code: str) -> Repair | None:
+def _by_fleet(repair: Repair, needs: VolumeNeeds, fleet: RepairedFleet, code: str) -> Repair | None:
     match code:
         case "size":
-            return _enlarged(repair, fleet)
+            short = _short_resources(repair.pod.spec, repair.row)
+            return with_lower_reserve(repair, fleet, short) or _enlarged(repair, fleet)
         case "taint":
-            return _untainted(repair, fleet)
+            return _untainted(repair, fleet.name)
         case "node-selector":
-            return _labelled(repair, fleet) or _in_zone(repair, needs, fleet)
+            return _labelled(repair, fleet) or _in_zone(repair, needs, fleet.name)
         case "volume-limit":
-            return with_more_attachments(repair, fleet, needs)
+            return with_more_attachments(repair, fleet.another(), needs)
         case "zone" | "volume-zone" | "node-affinity":
-            return _in_zone(repair, needs, fleet)
+            return _in_zone(repair, needs, fleet.name)
         case _:
             return None
 
@@ -167,25 +169,14 @@ def _lowered(repair: Repair) -> Repair | None:
     return repair
 
 
-def _enlarged(repair: Repair, fleet: str) -> Repair:
+def _enlarged(repair: Repair, fleet: RepairedFleet) -> Repair:
     """Return the repair with a size of which a new node has what the pod requests."""
     spec, row = repair.pod.spec, repair.row
     least = {n: round_for_people(n, spec.requests[n], up=True) for n in _short_resources(spec, row)}
     more = FrozenMap({**row.allocatable, **{n: amount for n, (amount, _) in least.items()}})
     shown = " and ".join(f"{text} {n}" for n, (_, text) in least.items())
-    change = f"add a size to the sector of {fleet} whose nodes offer at least {shown}"
+    change = f"{fleet.another()} whose nodes offer at least {shown}"
     return repair.with_row(replace(row, allocatable=more), change, 4)
-
-
-def round_for_people(name: str, amount: int, *, up: bool) -> tuple[int, str]:
-    """Return an amount that is short to write, and its text.
-
-    In whole MiB if GiB would not be exact.
-    """
-    if amount < _MIB or amount * 100 % _GIB == 0 or not format_amount(name, amount).endswith("i"):
-        return amount, format_amount(name, amount)
-    mebibytes = -(-amount // _MIB) if up else amount // _MIB
-    return mebibytes * _MIB, f"{mebibytes}Mi"
 
 
 def _tolerating(repair: Repair) -> Repair | None:
@@ -218,7 +209,7 @@ def _without_selector(repair: Repair) -> Repair | None:
     return None
 
 
-def _labelled(repair: Repair, fleet: str) -> Repair | None:
+def _labelled(repair: Repair, fleet: RepairedFleet) -> Repair | None:
     """Return the repair with the labels that the pod selects, if a fleet or size may have them."""
     variants = _kind(repair.row).variants
     for key, value in sorted(repair.pod.spec.node_selector.items()):
@@ -228,9 +219,9 @@ def _labelled(repair: Repair, fleet: str) -> Repair | None:
             labelled = tuple(FrozenMap({**v, key: value}) for v in repair.row.variants)
             row = replace(repair.row, variants=labelled)
             if of_types:
-                what = f"add a size of {value} instances to the sector of {fleet}"
+                what = fleet.another(f"of {value} instances ")
                 return repair.with_row(row, what, 4)
-            return repair.with_row(row, f"give {fleet} the label {key}={value}", 3)
+            return repair.with_row(row, f"give {fleet.name} the label {key}={value}", 3)
     return None
 
 

@@ -68,17 +68,21 @@ def with_fewer_volumes(repair: Repair, needs_of: NeedsOf) -> Repair | None:
     return repair.with_pod(pod, change, 3)
 
 
-def with_more_attachments(repair: Repair, fleet: str, needs: VolumeNeeds) -> Repair | None:
-    """Return the repair with a size whose nodes attach as many volumes as the pod has."""
+def with_more_attachments(repair: Repair, another: str, needs: VolumeNeeds) -> Repair | None:
+    """Return the repair with other nodes, which attach as many volumes as the pod has.
+
+    Args:
+        repair: The pod, and the row that attaches too few.
+        another: The change that adds such nodes.
+        needs: What the pod's volumes need.
+    """
     found = beyond_limit(needs, repair.row)
     if found is None:
         return None
     driver, _ = found
     has = attached(needs, driver)
     limits = FrozenMap({**repair.row.volume_limits, driver: has})
-    change = (
-        f"add a size to the sector of {fleet} whose nodes attach at least {has} volumes of {driver}"
-    )
+    change = f"{another} whose nodes attach at least {has} volumes of {driver}"
     return repair.with_row(replace(repair.row, volume_limits=limits), change, 4)
 
 

@@ -16,6 +16,7 @@ from reconciler.model.frozen import FrozenMap, Labels
 from reconciler.model.ids import FleetId, Region
 from reconciler.model.snapshot import Snapshot
 from reconciler.planner.fleets.group_tags import (
+    tagged_allocatable,
     tagged_resources,
     tagged_taints,
     told_by_tags,
@@ -158,7 +159,12 @@ def _option(
     if known is None:
         pods = {"pods": _KUBELET_PODS_MAX} if stated else {}
         resources: Resources = FrozenMap({**pods, **stated}) if stated else NO_RESOURCES
-        return InstanceOption(instance_type=name, resources=resources, usd_per_hour=None)
+        return InstanceOption(
+            instance_type=name,
+            resources=resources,
+            usd_per_hour=None,
+            allocatable=tagged_allocatable(stated, stated),
+        )
     amounts = {"cpu": known.cpu_milli, "memory": known.memory_bytes, "pods": known.pods_max}
     if known.gpus:
         amounts["nvidia.com/gpu"] = known.gpus
@@ -167,4 +173,5 @@ def _option(
         resources=FrozenMap({**amounts, **stated}),
         usd_per_hour=known.spot_usd_per_hour if spot else known.on_demand_usd_per_hour,
         arch=known.arch,
+        allocatable=tagged_allocatable(stated, stated),
     )

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import get_args
 
-from reconciler.model.cluster import Taint, TaintEffect
+from reconciler.model.cluster import Resources, Taint, TaintEffect
 from reconciler.model.fleet import NODE_TEMPLATE
 from reconciler.model.frozen import FrozenMap, Labels
 from reconciler.model.quantity import resource_amount
@@ -27,7 +27,11 @@ def with_tags(fleet: FleetSettings, tags: Labels, startup_taints: frozenset[str]
         labels=Labels({**labels, **fleet.labels}),
         taints=(*fleet.taints, *further),
         options=tuple(
-            replace(each, resources=FrozenMap({**resources, **each.resources}))
+            replace(
+                each,
+                resources=FrozenMap({**resources, **each.resources}),
+                allocatable=tagged_allocatable(resources, each.resources),
+            )
             for each in fleet.options
         ),
     )
@@ -46,6 +50,18 @@ def tagged_taints(tags: Labels) -> tuple[Taint, ...]:
         Taint(key=key, value=value, effect=_EFFECTS[effect])
         for key, (value, _, effect) in sorted(parts.items())
         if effect in _EFFECTS
+    )
+
+
+def tagged_allocatable(stated: Mapping[str, int], machine: Mapping[str, int]) -> Resources:
+    """Return the CPU and memory that tags state, at most what the machine has.
+
+    Cluster Autoscaler takes such a tag for a node's allocatable.
+    """
+    return FrozenMap(
+        (name, min(stated[name], machine.get(name, stated[name])))
+        for name in ("cpu", "memory")
+        if name in stated
     )
 
 

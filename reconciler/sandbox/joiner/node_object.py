@@ -8,14 +8,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from reconciler.model.eks_reserve import eks_cpu_reserved_milli, eks_memory_reserved_bytes
+from reconciler.model.eks_reserve import (
+    EKS_EVICTION_MEMORY_BYTES,
+    eks_cpu_reserved_milli,
+    eks_memory_reserved_bytes,
+)
 from reconciler.model.errors import InputError
 from reconciler.model.fleet import InstanceType
 from reconciler.model.quantity import milli, whole
 from reconciler.sandbox.joiner.user_data import BootConfig
 
 _GIB = 2**30
-_EVICTION_MEMORY = "100Mi"
 _DISK_RESERVED_BYTES = _GIB
 _DISK_EVICTION_PERCENT = 10
 
@@ -69,7 +72,7 @@ def resources(
     pods = config.max_pods or kind.pods_max
     cores = kind.cpu_milli // 1000
     cpu = kind.cpu_milli - _reserved(config, "cpu", eks_cpu_reserved_milli(cores))
-    eviction = config.eviction_hard.get("memory.available", _EVICTION_MEMORY)
+    eviction = config.eviction_hard.get("memory.available", str(EKS_EVICTION_MEMORY_BYTES))
     if eviction.endswith("%"):
         threshold = kind.memory_bytes * int(eviction[:-1]) // 100
     else:

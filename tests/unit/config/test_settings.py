@@ -10,6 +10,8 @@ from reconciler.config.planning.settings import planner_settings
 from reconciler.config.resolve import ResolvedFleet, resolve_fleets
 from reconciler.model.cluster import Taint
 from reconciler.model.errors import UsageError
+from reconciler.model.frozen import FrozenMap
+from reconciler.planner.reserve import Reserve
 from reconciler.planner.settings import EVERY_DAY, FleetSettings, GracePeriod, RaiseLimits
 from tests.unit.config.documents import COMPLETE, config_of
 
@@ -30,7 +32,8 @@ def test_contract_example_becomes_settings() -> None:
     """Everything the planner looks at must have arrived."""
     settings = planner_settings(config_of(COMPLETE), load_catalogue())
     assert (settings.cluster, settings.home_region) == ("analytics", "us-west-2")
-    assert settings.reserved == {"cpu": 1000, "memory": 2_684_354_560}
+    stated = FrozenMap({"cpu": 1000, "memory": 2_684_354_560})
+    assert settings.reserve == Reserve(stated=stated)
     assert [f.name for f in settings.fleets()] == [
         "coordinate-small",
         "primary-small",
@@ -42,6 +45,23 @@ def test_contract_example_becomes_settings() -> None:
     assert (second.spot, second.max_capacity, second.over_subscription) == (True, 200, 0.3)
     assert first.zones == ("us-west-2a", "us-west-2b")
     assert first.ephemeral_storage_bytes == 50 * GIB
+
+
+@pytest.mark.parametrize(
+    ("text", "of_groups"),
+    [
+        ("", None),
+        ("reserved_cpus: 500m\n", {"cpu": 500, "memory": 2_684_354_560}),
+        ("reserved_memory: 0\n", {"cpu": 1000, "memory": 0}),
+    ],
+)
+def test_default_reserve_is_that_of_fleets_and_a_stated_one_that_of_groups_too(
+    text: str, of_groups: dict[str, int] | None
+) -> None:
+    """Groups of other tools were sized without it; who states a reserve means all nodes."""
+    reserve = planner_settings(config_of("cluster: c\n" + text), load_catalogue()).reserve
+    assert reserve.of("asg") == of_groups
+    assert reserve.of("ec2-fleet") == (of_groups or {"cpu": 1000, "memory": 2_684_354_560})
 
 
 def test_built_in_size_offers_its_options_with_prices_of_the_capacity_type() -> None:

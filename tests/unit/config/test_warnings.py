@@ -14,6 +14,11 @@ from tests.unit.config.documents import COMPLETE, with_fleets
 MODULE = (
     "terraform: {ami: ami-1, security_group_id: sg-1, private_subnet_ids: {us-west-2a: subnet-1}"
 )
+ONE_CPU_GROUP = (
+    "sizes: {own: {cpu: 1, memory: 4Gi, instance_types: [m7a.medium]}}\n"
+    "sectors: {primary: {kind: memory, fleets: [{size: own, provider: asg,"
+    " auto_scaling_group: web}]}}\n"
+)
 SPECIFIED = "tag_specifications: [{resource_type: instance, tags: {cluster: c}}]"
 
 
@@ -94,6 +99,7 @@ WARNED = [
         "reserved_cpus",
         "reserved_cpus: 4\n" + with_fleets("{size: small}, {size: large}"),
     ),
+    ("fleet/all-reserved", "reserved_cpus", "reserved_cpus: 1\n" + ONE_CPU_GROUP),
     (
         "fleet/all-reserved",
         "reserved_memory",
@@ -154,6 +160,7 @@ CLEAN = [
     + with_fleets("{size: small, provider: asg, auto_scaling_group: eks-web, managed: false}"),
     f"{MODULE}}}\n" + with_fleets("{size: small, provider: asg, auto_scaling_group: web-eks-1}"),
     with_fleets("{size: small, provider: asg, auto_scaling_group: eks-web}"),
+    ONE_CPU_GROUP,
     COMPLETE,
     "expander_priorities: {10: [large]}\nexpander: priority\n" + with_fleets("{size: small}"),
     with_fleets("{size: small}").replace("kind:", "expander: priority, kind:")

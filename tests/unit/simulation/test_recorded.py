@@ -8,8 +8,10 @@ from typing import Any
 import pytest
 
 from reconciler.model.demand import DemandLine, FleetFact, NodeFact, PodDemand
+from reconciler.planner.reserve import Reserve
 from reconciler.records.demand import folded, recorded_from
 from reconciler.simulation.chances import Chances
+from reconciler.simulation.offers import offers_of
 from reconciler.simulation.report import report, report_files
 from reconciler.simulation.simulation import Options, Result, Simulation
 from tests.builders import amounts, idle, make_fleet_settings, make_settings, make_spec
@@ -100,6 +102,15 @@ def test_nodes_offer_what_was_recorded_of_their_type(fleet: str) -> None:
     found = played([*at_once, fact])
     assert [each.allocatable for each in found.offers] == [larger]
     assert node_seconds(found) < 0.75 * node_seconds(estimated)
+
+
+def test_nodes_of_a_group_offer_what_eks_leaves_unless_the_config_states_a_reserve() -> None:
+    """A simulation would buy other nodes than the plan that it foretells."""
+    group = make_fleet_settings(provider="asg", auto_scaling_group="workers")
+    for as_eks, cpu in ((True, "3920m"), (False, "3")):
+        reserve = Reserve(stated=amounts(cpu=1), groups_as_eks=as_eks)
+        (offer,) = offers_of(make_settings(group, reserve=reserve))
+        assert offer.allocatable["cpu"] == amounts(cpu=cpu)["cpu"]
 
 
 def test_nodes_of_the_fleet_itself_count_before_others_of_the_type() -> None:

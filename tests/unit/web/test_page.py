@@ -59,6 +59,8 @@ def test_page_says_what_is_under_way_and_only_then(scene: Scene) -> None:
     body = scene.ask("/")[2]
     assert f"rolling update of primary-small in us-west-2 to version {UPDATE.version}" in body
     assert "headroom of web (2 nodes): 1 of 2 missing" in body
+    scene.cycle(fleets=(fleet(),), headroom=(replace(HEADROOM, sector=""),))
+    assert "headroom (2 nodes): 1 of 2 missing" in scene.ask("/")[2]
     assert "2 nodes of primary-steady standing in for primary-small" in body
     assert f'<span class="chip warn">{MISSING.kind}</span>' in body
 

@@ -4,7 +4,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from reconciler.model.cluster import HostPort, Namespace, Pod, PodAffinityTerm, PodSpec, Resources
-from reconciler.model.eks_reserve import eks_cpu_reserved_milli, eks_memory_reserved_bytes
+from reconciler.model.eks_reserve import (
+    EKS_EVICTION_MEMORY_BYTES,
+    eks_cpu_reserved_milli,
+    eks_memory_reserved_bytes,
+)
 from reconciler.model.frozen import NO_LABELS, FrozenMap, Labels
 from reconciler.planner.placement.kinds import HOSTNAME, REGION, ZONE_KEYS
 from reconciler.planner.placement.label_keys import with_label_keys
@@ -121,7 +125,7 @@ def without_system(machine: Mapping[str, int]) -> Resources:
     cpu, memory = machine.get("cpu", 0), machine.get("memory", 0)
     system = {
         "cpu": eks_cpu_reserved_milli(cpu // 1000),
-        "memory": eks_memory_reserved_bytes(machine.get("pods", 0)),
+        "memory": eks_memory_reserved_bytes(machine.get("pods", 0)) + EKS_EVICTION_MEMORY_BYTES,
     }
     return FrozenMap({**machine, "cpu": max(0, cpu - system["cpu"]),
                       "memory": max(0, memory - system["memory"])})  # fmt: skip

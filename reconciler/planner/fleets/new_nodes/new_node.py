@@ -243,7 +243,7 @@ def _variants(
 
 def _offered(
     shown: ShownAmounts,
-    reserved: Resources,
+    reserved: Resources | None,
     daemons: Sequence[PodSpec],
     landings: Sequence[tuple[int, ...]],
 ) -> Resources:
@@ -267,7 +267,7 @@ def _offered(
 
 def _least_left(
     amounts: ShownAmounts,
-    reserved: Resources,
+    reserved: Resources | None,
     taken: Mapping[str, int],
     options: Sequence[InstanceOption],
 ) -> Resources:
@@ -275,9 +275,13 @@ def _least_left(
     shown, status = amounts.of(options), amounts.status
     if status.seen is not None:
         return _minus(shown, taken)
+    if reserved is None:
+        estimated = [_without_system(status, option) for option in options]
+        return _minus(FrozenMap({**least_of(estimated), **shown}), taken)
     guess = _machine(status, options)
     larger = {name: max(reserved.get(name, 0), taken.get(name, 0)) for name in {*reserved, *taken}}
-    for name, amount in shown.items():
+    stated = least_of([option.allocatable for option in options])
+    for name, amount in {**stated, **shown}.items():
         guess[name], larger[name] = amount, taken.get(name, 0)
     return _minus(FrozenMap(guess), larger)
 
@@ -287,7 +291,13 @@ def _room(amounts: ShownAmounts, option: InstanceOption) -> Resources:
     shown, status = amounts.of((option,)), amounts.status
     if status.seen is not None:
         return shown
-    return FrozenMap({**without_system(_machine(status, (option,))), **shown})
+    return FrozenMap({**_without_system(status, option), **shown})
+
+
+def _without_system(status: FleetStatus, option: InstanceOption) -> Resources:
+    """Return what a machine offers to daemons and pods: as tags state, else what EKS leaves."""
+    left = without_system(_machine(status, (option,)))
+    return FrozenMap({**left, **option.allocatable}) if option.allocatable else left
 
 
 def _machine(status: FleetStatus, options: Sequence[InstanceOption]) -> dict[str, int]:
@@ -327,11 +337,19 @@ def _without_hostname(labels: Labels) -> Labels:
 
 def new_node(
     status: FleetStatus,
-    reserved: Resources,
+    reserved: Resources | None,
     daemons: Daemons,
     volume_limits: Mapping[str, int | None],
 ) -> NewNode:
-    """Return the node that the fleet would launch next."""
+    """Return the node that the fleet would launch next.
+
+    Args:
+        status: The fleet.
+        reserved: What the config reserves of it, for the daemons too; None for what EKS's images
+            take, and the daemons on top.
+        daemons: The DaemonSets.
+        volume_limits: How many volumes a node attaches, by driver.
+    """
     variants = variants_of(status)
     shown = ShownAmounts(status)
     landings = _fitting(shown, daemons, _landings(daemons.specs, variants, status.taints))

@@ -210,7 +210,8 @@ def _record(builder: PlanBuilder, pieces: HeadroomPieces, purchase: Purchase) ->
         nodes = counted_noun(len(rows), "more node")
         verb = "needs" if len(rows) == 1 else "need"
         asked = builder.purchase_reasons(key)
-        because = f"headroom of sector {pieces.sector} ({pieces.asked}): {nodes} {verb} to come"
+        kept = f"headroom of sector {pieces.sector}" if pieces.sector else "headroom"
+        because = f"{kept} ({pieces.asked}): {nodes} {verb} to come"
         because = f"{asked}; {because}" if asked else because
         builder.raise_target(key, builder.size_of(key) + len(rows), "scale-up", because)
     for taken in purchase.taken:

@@ -106,6 +106,15 @@ def test_little_used_node_says_that_its_free_room_is_headroom() -> None:
     assert "ns/web; its free room is headroom of sector primary" in found.because
 
 
+def test_free_room_of_a_found_group_is_headroom_of_no_named_sector() -> None:
+    """A config without sectors has one without a name."""
+    group = make_fleet_settings(sector="", provider="asg")
+    settings = make_settings(group, headroom=(Headroom(sector="", cpu_milli=2000),))
+    node = make_node("n0", group, annotations=FrozenMap(LONG_IDLE))
+    found = explained(snapshot_of(node, make_pod("web", node="n0", cpu=1)), settings)
+    assert found.because.endswith("; its free room is headroom")
+
+
 def test_node_to_which_demand_is_promised_is_used() -> None:
     """An empty node is not idle when a pending pod is about to land there."""
     found = explained(snapshot_of(make_node("n0", FLEET, annotations=LONG_IDLE), make_pod()))

@@ -12,13 +12,16 @@ from reconciler.model.snapshot import Snapshot
 from reconciler.planner.explain.answers import PodExplanation
 from reconciler.planner.explain.explain import explain
 from reconciler.planner.planner import plan
+from reconciler.planner.reserve import Reserve
 from reconciler.planner.settings import PlannerSettings
 from tests.builders import (
     HOSTNAME,
     ZONE,
+    amounts,
     capacity_error,
     labelled,
     make_cloud,
+    make_daemon_set,
     make_fleet,
     make_fleet_settings,
     make_node,
@@ -55,6 +58,46 @@ def test_too_much_memory_names_the_largest_request_and_the_size_that_would_do() 
     assert found.fleets[0].ways[1] == (
         "add a size to the sector of primary-small whose nodes offer at least 300Gi memory",
     )
+
+
+@pytest.mark.parametrize(
+    ("cpu", "memory", "advice"),
+    [
+        ("3500m", "1Gi", ("lower reserved_cpus to 500m",)),
+        ("1", "14Gi", ("lower reserved_memory to 2Gi",)),
+        ("3500m", "14Gi", ("lower reserved_cpus to 500m", "lower reserved_memory to 2Gi")),
+    ],
+)
+def test_reserve_that_keeps_a_pod_off_is_to_be_lowered(
+    cpu: str, memory: str, advice: tuple[str, ...]
+) -> None:
+    """Nodes have the room that the pod needs: the advice was to buy a larger size."""
+    reserve = amounts(cpu=1, memory="4Gi")
+    settings = make_settings(make_fleet_settings("small"), reserve=Reserve(stated=reserve))
+    pod = make_pod(cpu=cpu, memory=memory)
+    assert advice in explained(make_snapshot(pod), settings).fleets[0].ways
+    lower = Reserve(stated=amounts(cpu="500m", memory="2Gi"))
+    settings = make_settings(make_fleet_settings("small"), reserve=lower)
+    assert not plan(make_snapshot(pod), settings).unplaceable
+
+
+@pytest.mark.parametrize(("cpu", "daemon_cpu"), [("3950m", "1m"), ("3500m", "500m"), ("5", "1m")])
+def test_reserve_is_not_to_be_lowered_below_what_system_and_daemons_take(
+    cpu: str, daemon_cpu: str
+) -> None:
+    """A node would be bought, and the pod wait on."""
+    reserve = Reserve(stated=amounts(cpu=1, memory="4Gi"))
+    settings = make_settings(make_fleet_settings("small"), reserve=reserve)
+    daemon = make_daemon_set(cpu=daemon_cpu, memory="1Mi")
+    found = explained(make_snapshot(make_pod(cpu=cpu), daemon_sets=(daemon,)), settings)
+    assert found.fleets[0].code == "insufficient-cpu"
+    assert found.fleets[0].ways[1][0].startswith("add a size to the sector of primary-small")
+
+
+def test_found_groups_have_no_sector_to_which_a_size_could_be_added() -> None:
+    """A config with `cluster` alone has no sectors."""
+    found = of_small(make_pod(memory="300Gi"), sector="", provider="asg")
+    assert found.fleets[0].ways[1] == ("add a group whose nodes offer at least 300Gi memory",)
 
 
 def test_lowered_request_places_the_pod() -> None:

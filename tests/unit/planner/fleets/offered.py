@@ -4,6 +4,7 @@ from typing import Any
 
 from reconciler.model.cluster import Node, Pod
 from reconciler.planner.planner import plan
+from reconciler.planner.reserve import Reserve
 from reconciler.planner.settings import FleetSettings
 from tests.builders import amounts, make_pod, make_settings, make_snapshot
 
@@ -12,9 +13,9 @@ def offered(fleet: FleetSettings, *objects: Node | Pod, **changed: Any) -> str:
     """What the refusal of a pod that asks for far too much memory says a new node offers."""
     asks = make_pod(cpu="1m", memory="1000Gi", sector="primary")
     cloud = changed.pop("cloud", None)
-    reserved = changed.pop("reserved", amounts())
+    reserve = changed.pop("reserve", Reserve(stated=changed.pop("reserved", amounts())))
     made = plan(
         make_snapshot(asks, *objects, cloud=cloud, **changed),
-        make_settings(fleet, reserved=reserved),
+        make_settings(fleet, reserve=reserve),
     )
     return made.unplaceable[0].reasons[0].detail.removeprefix("requests 1000Gi, a new node offers ")

@@ -4,7 +4,7 @@ from reconciler.model.cluster import Node
 from reconciler.web.board import StatusBoard
 from reconciler.web.verdict import verdict_of
 from tests.life.programs import Config
-from tests.life.scenarios import Scene
+from tests.life.scene import Scene
 
 MINUTE, HOUR = 60.0, 3600.0
 

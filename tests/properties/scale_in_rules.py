@@ -55,10 +55,17 @@ def _instance_faults(
             yield f"{action.node} deleted, its instance may be running"
         if isinstance(action, TerminateInstance) and action.policy == "stuck-instance":
             node = nodes.get(NodeName(str(action.node)))
-            if action.decrement:
+            if action.decrement and node is not None and not _was_never_ready(node):
                 yield f"{action.instance} is replaced, but the target goes down"
             if node is not None and (node.ready or not _since(snapshot, node, 600)):
                 yield f"{node.name} was not unready for ten minutes"
+
+
+def _was_never_ready(node: Node) -> bool:
+    """Not Ready, with no change of that after the first two minutes; nobody may want another."""
+    if node.ready or node.created_at is None or node.ready_changed_at is None:
+        return False
+    return node.ready_changed_at - node.created_at <= timedelta(minutes=2)
 
 
 def _is_only_a_name(snapshot: Snapshot, node: Node) -> bool:

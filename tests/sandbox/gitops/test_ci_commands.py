@@ -188,7 +188,7 @@ def test_plan_of_a_change_is_replayed_against_the_config_before(checkout: Path) 
     assert replay["after"]["waiting"]["without_a_node_at_the_end"] == 1
     summary = (checkout.parent / "plan" / "summary.md").read_text()
     assert "### Replayed: `demand.jsonl`" in summary
-    assert "1 finds no node" in summary
+    assert "**1 pod finds no node**" in summary
     alone = planned(checkout, "--replay", "../demand.jsonl", "--replay-base", "HEAD~9")["replay"]
     assert alone["before"] is None
     assert "there is no commit HEAD~9 here" in alone["problem"]

@@ -104,10 +104,10 @@ def no_progress(seen: BoardMoment) -> Iterator[Cause]:
 def not_bound(seen: BoardMoment) -> Iterator[Cause]:
     """Yield pods that kube-scheduler does not bind although a node that exists has room."""
     unbound = seen.view.unbound
-    if unbound and seen.view.plan is not None:
+    if unbound:
         first = unbound[0]
         more = f" (and {len(unbound) - 1} more)" if len(unbound) > 1 else ""
-        lasted = duration(seen.view.plan.at - first.since)
+        lasted = duration(first.lasted)
         yield Cause(
             kind="not-bound",
             level="limited",

@@ -3,6 +3,7 @@
 import json
 from typing import Any
 
+from reconciler.model.errors import ObservationError
 from reconciler.model.ids import NodeName, PodKey
 from reconciler.model.placements import Destination, Dispatch, Placements
 from reconciler.model.plan import Placement
@@ -68,6 +69,34 @@ def test_time_without_room_begins_again() -> None:
         scene.clock.advance(60)
         planned(scene, on("n-1"), minutes=8)
         assert verdict(scene)["level"] == "ok"
+
+
+def test_time_without_plans_does_not_count() -> None:
+    """The last plan before the API server was away says nothing about kube-scheduler."""
+    with Scene() as scene:
+        planned(scene, on("n-1"), minutes=2)
+        scene.clock.advance(1800)
+        scene.cycle(error=ObservationError("the API server", "no answer"))
+        assert "not-bound" not in {cause["kind"] for cause in verdict(scene)["causes"]}
+        assert scene.metric(TROUBLE) == 0
+
+
+def test_pod_that_waits_for_those_that_it_preempted_is_left_out() -> None:
+    """They may take their whole grace period to end; kube-scheduler has nominated the node."""
+    nominated = NodeName("n-1")
+    pods = [make_pod("there", nominated_node_name=nominated), make_pod("plain")]
+    elsewhere = [make_pod("elsewhere", nominated_node_name=NodeName("n-9"))]
+    here = [Destination(node=nominated)]
+    placements = Placements(
+        [
+            Dispatch(pods=pods, destinations=here, amounts=[2]),
+            Dispatch(pods=elsewhere, destinations=here, amounts=[1]),
+        ]
+    )
+    assert list(placements.on_existing_nodes()) == [
+        (pods[1].key, nominated),
+        (elsewhere[0].key, nominated),
+    ]
 
 
 def test_placements_in_groups_name_pods_on_existing_nodes() -> None:

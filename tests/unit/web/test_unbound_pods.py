@@ -3,11 +3,13 @@
 import json
 from typing import Any
 
+import pytest
+
 from reconciler.model.errors import ObservationError
 from reconciler.model.ids import NodeName, PodKey
 from reconciler.model.placements import Destination, Dispatch, Placements
 from reconciler.model.plan import Placement
-from tests.builders import make_pod
+from tests.builders import amounts_of, make_node, make_pod, make_spec
 from tests.unit.web.scene import Scene
 
 TROUBLE = 'fleet_reconciler_trouble{kind="not-bound"}'
@@ -58,6 +60,19 @@ def test_pod_that_waits_for_new_nodes_or_is_moved_counts_for_nothing() -> None:
     with Scene() as scene:
         planned(scene, bought, moved, minutes=12)
         assert verdict(scene)["level"] == "ok"
+
+
+@pytest.mark.parametrize(("gpus", "level"), [(0, "ok"), (1, "limited")])
+def test_pod_whose_node_has_not_registered_its_devices_is_left_out(gpus: int, level: str) -> None:
+    """Plans expect them for `instance_init_time`; the driver of a GPU may take ten minutes."""
+    pod = make_pod("gpu", spec=make_spec(requests={"nvidia.com/gpu": 1}))
+    offered: dict[str, str | int] = {"cpu": 4, "memory": "16Gi", "pods": 58}
+    offered["nvidia.com/gpu"] = gpus
+    node = make_node("n-1", allocatable=amounts_of(offered))
+    with Scene() as scene:
+        planned(scene, on("n-1", pod.key), minutes=11)
+        scene.cycle(placements=(on("n-1", pod.key),), pods=(pod,), nodes=(node,))
+        assert verdict(scene)["level"] == level
 
 
 def test_time_without_room_begins_again() -> None:

@@ -75,11 +75,14 @@ class Placements(Sequence[Placement]):
         return repr(self._all())
 
     def on_existing_nodes(self) -> Iterator[tuple[PodKey, NodeName]]:
-        """Yield the pending pods that are placed on a node that exists, with the node."""
+        """Yield what `pods_on_existing_nodes` does, from the groups that name such nodes."""
         yield from pods_on_existing_nodes(self._single)
         for group in self._groups:
             if any(place.node is not None for place in group.destinations):
-                yield from pods_on_existing_nodes(_placed(group))
+                placed = zip(group.pods, _placed(group), strict=True)
+                yield from pods_on_existing_nodes(
+                    place for pod, place in placed if pod.nominated_node_name != place.node
+                )
 
     def _all(self) -> tuple[Placement, ...]:
         if self._known is None:
@@ -89,7 +92,11 @@ class Placements(Sequence[Placement]):
 
 
 def pods_on_existing_nodes(placements: Iterable[Placement]) -> Iterator[tuple[PodKey, NodeName]]:
-    """Yield each pending pod that is placed on a node that exists, with the node."""
+    """Yield each pending pod that is placed on a node that exists, with the node.
+
+    Those that kube-scheduler has nominated for it are left out, where pods are in groups: it binds
+    them when the pods that they preempted have ended, which may take their whole grace period.
+    """
     if isinstance(placements, Placements):
         yield from placements.on_existing_nodes()
         return

@@ -164,7 +164,7 @@ class StatusBoard:
                 self._view,
                 actions=tuple(reversed(self._actions)),
                 failing=self._failing.at(self._clock.now()),
-                unbound=self._unbound.at(self._clock.now()),
+                unbound=self._unbound.lasting,
             )
 
     def is_alive(self) -> bool:
@@ -373,6 +373,7 @@ class StatusBoard:
                     succeeded_at=self._clock.now(),
                 )
             else:
+                self._unbound.failed()
                 self._view = replace(view, errors_in_a_row=view.errors_in_a_row + 1)
         if report.error is None and view.plan is not None:
             self.history.sampled(view.plan, view.requested)

@@ -19,8 +19,8 @@ class UnboundPod:
     pod: PodKey
     node: NodeName
     """Where the last plan placed it."""
-    since: datetime
-    """Time of the first of these plans."""
+    lasted: timedelta
+    """From the first of these plans to the last, without the time in which cycles failed."""
 
 
 @dataclass(slots=True)
@@ -28,16 +28,25 @@ class UnboundPods:
     """Keeps for how long pods have had room on nodes that exist."""
 
     _kept: tuple[UnboundPod, ...] = field(default=())
+    _planned_at: datetime | None = None
+    """Time of the last plan; None: there was none, or a cycle has failed since."""
 
     def note(self, plan: Plan) -> None:
         """Note a new plan; a pod that it does not place on a node that exists is forgotten."""
-        since = {each.pod: each.since for each in self._kept}
+        passed = max(timedelta(), plan.at - (self._planned_at or plan.at))
+        lasted = {each.pod: each.lasted + passed for each in self._kept}
         self._kept = tuple(
-            UnboundPod(pod=pod, node=node, since=since.get(pod, plan.at))
+            UnboundPod(pod=pod, node=node, lasted=lasted.get(pod, timedelta()))
             for pod, node in pods_on_existing_nodes(plan.placements)
         )
+        self._planned_at = plan.at
 
-    def at(self, now: datetime) -> tuple[UnboundPod, ...]:
+    def failed(self) -> None:
+        """Note a cycle without a plan: nobody knows what kube-scheduler was able to do."""
+        self._planned_at = None
+
+    @property
+    def lasting(self) -> tuple[UnboundPod, ...]:
         """Return those that have waited for `UNBOUND_FOR`, the longest waiting first."""
-        found = [each for each in self._kept if now - each.since >= UNBOUND_FOR]
-        return tuple(sorted(found, key=lambda each: (each.since, str(each.pod))))
+        found = [each for each in self._kept if each.lasted >= UNBOUND_FOR]
+        return tuple(sorted(found, key=lambda each: (-each.lasted, str(each.pod))))

@@ -17,10 +17,10 @@ from reconciler.telemetry.repeats import Repeats
 
 @runtime_checkable
 class CollectingReporter(Protocol):
-    """A reporter that collects during a cycle what it reports at its end."""
+    """A reporter that keeps what it reports later, or compares with the next plan."""
 
     def forget(self) -> None:
-        """Drop what was collected: it would be reported much later."""
+        """Drop what was kept: it would be old when this replica leads again."""
         ...
 
 

@@ -50,6 +50,10 @@ class DemandRecorder:
         if lines and taken:
             self._written_at = at
 
+    def forget(self) -> None:
+        """Begin anew with the next plan: another replica leads, and what changes is not seen."""
+        self._before = ObservedDemand()
+
     def action_ended(self, outcome: Outcome) -> None:
         """Ignored: actions are not demand."""
 

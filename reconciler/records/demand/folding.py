@@ -77,7 +77,9 @@ class _Listings:
         self._begin: datetime | None = None
         """Of the recording that the next line belongs to."""
         self._pods: dict[str, datetime] = {}
-        """The begin of the latest recording that has the pod."""
+        """When each pod was known last: at the begin of the latest recording that has it, or at its
+        own time if that is later. A replica that leads again may go on with an earlier recording.
+        """
         self._objects: dict[tuple[str, str, str], dict[datetime, DemandLine]] = {}
         """The last line about each object, in each recording that has it."""
 
@@ -95,31 +97,34 @@ class _Listings:
             return
         if isinstance(line, PodDemand):
             if _is_endless(line):
-                self._pods[line.id] = max(self._begin, self._pods.get(line.id, self._begin))
+                known = self._pods.get(line.id, self._begin)
+                self._pods[line.id] = max(known, self._begin, line.at)
         elif key := _listed_object(line):
             self._objects.setdefault(key, {})[self._begin] = line
 
     def ends(self) -> Iterator[PodEnd]:
         """Yield the latest possible end of each pod that later recordings do not list."""
         begins = sorted(self._begins)
-        for id_, begin in self._pods.items():
-            if (gone := _next(begins, begin)) is not None:
+        for id_, known in self._pods.items():
+            if (gone := _next(begins, known)) is not None:
                 yield PodEnd(at=gone, id=id_)
 
     def deletions(self) -> Iterator[DemandLine]:
         """Yield the deletion of each object that the next recording does not list."""
         begins = sorted(self._begins)
         for lines in self._objects.values():
+            found: dict[datetime, DemandLine] = {}
             for begin, line in lines.items():
-                gone = _next(begins, begin)
+                gone = _next(begins, max(begin, line.at))
                 if gone is None or gone in lines:
                     continue
                 if isinstance(line, ControllerDemand | BudgetDemand) and not line.deleted:
-                    yield replace(line, at=gone, deleted=True)
+                    found[gone] = replace(line, at=gone, deleted=True)
+            yield from found.values()
 
 
-def _next(begins: list[datetime], begin: datetime) -> datetime | None:
-    after = bisect_right(begins, begin)
+def _next(begins: list[datetime], known: datetime) -> datetime | None:
+    after = bisect_right(begins, known)
     return begins[after] if after < len(begins) else None
 
 

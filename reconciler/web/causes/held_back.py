@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from reconciler.loops.reason_words import usual_remedy
+from reconciler.model.cluster import NO_RESOURCES
 from reconciler.model.plan import Held, HeldCode, Plan
 from reconciler.model.text import counted_noun, duration
 from reconciler.model.unplaceable import Unplaceable
@@ -14,7 +15,9 @@ from reconciler.planner.explain.held import held_in_words
 from reconciler.planner.fleets.health import MISSING, SILENT
 from reconciler.planner.planning_failure import CODE as PLANNING_FAILED
 from reconciler.telemetry.scrubbing import Scrubber
+from reconciler.web.board import View
 from reconciler.web.causes.cause import BoardMoment, Cause, Rule, first_of
+from reconciler.web.unbound_pods import UnboundPod
 
 NO_PROGRESS: Final = "no-progress"
 HELD_REMEDIES: Final[Mapping[HeldCode, str]] = {
@@ -103,11 +106,11 @@ def no_progress(seen: BoardMoment) -> Iterator[Cause]:
 
 def not_bound(seen: BoardMoment) -> Iterator[Cause]:
     """Yield pods that kube-scheduler does not bind although a node that exists has room."""
-    unbound = seen.view.unbound
-    if unbound and seen.view.plan is not None:
+    unbound = _without_awaited_devices(seen.view)
+    if unbound:
         first = unbound[0]
         more = f" (and {len(unbound) - 1} more)" if len(unbound) > 1 else ""
-        lasted = duration(seen.view.plan.at - first.since)
+        lasted = duration(first.lasted)
         yield Cause(
             kind="not-bound",
             level="limited",
@@ -115,6 +118,26 @@ def not_bound(seen: BoardMoment) -> Iterator[Cause]:
             detail=f"{first.pod}: {first.node} has had room for it for {lasted}{more}",
             remedy="`kubectl describe pod` has kube-scheduler's reason; no node is bought for it",
         )
+
+
+def _without_awaited_devices(view: View) -> list[UnboundPod]:
+    """Return the unbound pods without those whose node does not offer yet what they request.
+
+    Plans expect the devices of new nodes, whose plugins register minutes after the kubelet.
+    """
+    if not view.unbound or view.snapshot is None:
+        return list(view.unbound)
+    cluster, asked = view.snapshot.cluster, {each.pod for each in view.unbound}
+    requests = {pod.key: pod.spec.requests for pod in cluster.pods if pod.key in asked}
+    offered = {node.name: node.allocatable for node in cluster.nodes}
+    return [
+        each
+        for each in view.unbound
+        if all(
+            offered.get(each.node, NO_RESOURCES).get(name)
+            for name in requests.get(each.pod, NO_RESOURCES)
+        )
+    ]
 
 
 def below_minimum(seen: BoardMoment) -> Iterator[Cause]:

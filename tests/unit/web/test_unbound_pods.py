@@ -3,10 +3,13 @@
 import json
 from typing import Any
 
+import pytest
+
+from reconciler.model.errors import ObservationError
 from reconciler.model.ids import NodeName, PodKey
 from reconciler.model.placements import Destination, Dispatch, Placements
 from reconciler.model.plan import Placement
-from tests.builders import make_pod
+from tests.builders import amounts_of, make_node, make_pod, make_spec
 from tests.unit.web.scene import Scene
 
 TROUBLE = 'fleet_reconciler_trouble{kind="not-bound"}'
@@ -59,6 +62,19 @@ def test_pod_that_waits_for_new_nodes_or_is_moved_counts_for_nothing() -> None:
         assert verdict(scene)["level"] == "ok"
 
 
+@pytest.mark.parametrize(("gpus", "level"), [(0, "ok"), (1, "limited")])
+def test_pod_whose_node_has_not_registered_its_devices_is_left_out(gpus: int, level: str) -> None:
+    """Plans expect them for `instance_init_time`; the driver of a GPU may take ten minutes."""
+    pod = make_pod("gpu", spec=make_spec(requests={"nvidia.com/gpu": 1}))
+    offered: dict[str, str | int] = {"cpu": 4, "memory": "16Gi", "pods": 58}
+    offered["nvidia.com/gpu"] = gpus
+    node = make_node("n-1", allocatable=amounts_of(offered))
+    with Scene() as scene:
+        planned(scene, on("n-1", pod.key), minutes=11)
+        scene.cycle(placements=(on("n-1", pod.key),), pods=(pod,), nodes=(node,))
+        assert verdict(scene)["level"] == level
+
+
 def test_time_without_room_begins_again() -> None:
     """Another pod took the room, and ended: kube-scheduler has as long as before."""
     with Scene() as scene:
@@ -68,6 +84,34 @@ def test_time_without_room_begins_again() -> None:
         scene.clock.advance(60)
         planned(scene, on("n-1"), minutes=8)
         assert verdict(scene)["level"] == "ok"
+
+
+def test_time_without_plans_does_not_count() -> None:
+    """The last plan before the API server was away says nothing about kube-scheduler."""
+    with Scene() as scene:
+        planned(scene, on("n-1"), minutes=2)
+        scene.clock.advance(1800)
+        scene.cycle(error=ObservationError("the API server", "no answer"))
+        assert "not-bound" not in {cause["kind"] for cause in verdict(scene)["causes"]}
+        assert scene.metric(TROUBLE) == 0
+
+
+def test_pod_that_waits_for_those_that_it_preempted_is_left_out() -> None:
+    """They may take their whole grace period to end; kube-scheduler has nominated the node."""
+    nominated = NodeName("n-1")
+    pods = [make_pod("there", nominated_node_name=nominated), make_pod("plain")]
+    elsewhere = [make_pod("elsewhere", nominated_node_name=NodeName("n-9"))]
+    here = [Destination(node=nominated)]
+    placements = Placements(
+        [
+            Dispatch(pods=pods, destinations=here, amounts=[2]),
+            Dispatch(pods=elsewhere, destinations=here, amounts=[1]),
+        ]
+    )
+    assert list(placements.on_existing_nodes()) == [
+        (pods[1].key, nominated),
+        (elsewhere[0].key, nominated),
+    ]
 
 
 def test_placements_in_groups_name_pods_on_existing_nodes() -> None:

@@ -3,6 +3,8 @@
 from dataclasses import replace
 from datetime import datetime, timedelta
 
+from reconciler.loops.reconcile_loop import CycleReport
+from reconciler.loops.reporters.combined import GatedReporter
 from reconciler.loops.reporters.demand_recorder import DemandRecorder
 from reconciler.model.cluster import PodDisruptionBudget
 from reconciler.planner.planner import plan
@@ -59,6 +61,21 @@ def test_what_went_between_two_leaders_or_at_midnight_has_ended() -> None:
     recorder.plan_made(before, plan(before, SETTINGS))
     record(recorder, after=86_400)
     assert deletions(log) == [NOW + timedelta(days=1)] * 2
+
+
+def test_replica_that_leads_again_records_everything_that_is_there() -> None:
+    """It compared with what it had seen before another one led."""
+    log, leads = Log(), [True]
+    recorder = DemandRecorder(log, KEEP_SECONDS, log.counts.append)
+    gated = GatedReporter(recorder, lambda: leads[0])
+    for after, leading, pod in ((0, True, "first"), (60, False, "others"), (120, True, "second")):
+        leads[0] = leading
+        snapshot = make_snapshot(made(pod), at=NOW + timedelta(seconds=after))
+        gated.plan_made(snapshot, plan(snapshot, SETTINGS))
+        gated.cycle_ended(CycleReport(number=1))
+    assert log.lines.count(b'"begin-of-recording"') == 2
+    ends = {id_: pod.until for id_, pod in log.pods().items()}
+    assert ends == {"uid-ns-first": NOW + timedelta(seconds=120), "uid-ns-second": None}
 
 
 def deletions(log: Log) -> list[datetime]:

@@ -65,6 +65,22 @@ def test_pod_that_ended_while_nobody_recorded_ends_when_the_next_recording_begin
     assert ends([*third, *first, *second]) == found, "files are put together in any order"
 
 
+def test_leader_that_leads_again_goes_on_with_its_recording() -> None:
+    """Pods that were created after another one's recording began ended at their creation."""
+    first: list[DemandLine] = [
+        recorded_from(AT),
+        pod("old"),
+        pod("new", 2),
+        replace(BUDGET, at=AT + 2 * HOUR),
+    ]
+    other: list[DemandLine] = [recorded_from(AT + HOUR), pod("old")]
+    assert ends([*first, *other]) == {"old": (None, None), "new": (None, None)}
+    assert deleted([*first, *other]) == []
+    last: list[DemandLine] = [recorded_from(AT + 3 * HOUR), pod("old")]
+    assert ends([*first, *other, *last])["new"] == (AT + 3 * HOUR, None)
+    assert deleted([*first, *other, *last]) == [("web", AT + 3 * HOUR)]
+
+
 def test_recorded_end_counts_before_the_beginning_that_no_longer_lists_the_pod() -> None:
     """The loop knew how long the Job ran; the beginning knows only that it is gone."""
     known: list[DemandLine] = [

@@ -170,3 +170,12 @@ def test_headroom_of_a_config_without_sectors_is_bought_from_the_groups(desk: De
     assert raised["because"] == "headroom (2 nodes): 2 more nodes need to come"
     (kept,) = made["headroom"]
     assert (kept["sector"], kept["pieces"], kept["missing"]) == ("", 2, 0)
+
+
+def test_headroom_in_nodes_is_of_a_group_whose_nodes_are_known(desk: Desk) -> None:
+    """Nodes of unknown types count as free and offer nothing: that much room is always there."""
+    desk.write("sectors.yaml", CONFIG + "headroom: [{nodes: 2}]\n")
+    template = {"LaunchTemplate": {"LaunchTemplateId": "lt-1"}, "MixedInstancesPolicy": None}
+    made = desk.plan_of(aws={"AutoScalingGroups": [group(), group("unknown", **template)]})
+    (raised,) = made["actions"]
+    assert (raised["fleet"], raised["to"]) == ("workers", 2)

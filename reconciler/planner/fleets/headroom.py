@@ -96,13 +96,17 @@ def headroom_pieces(
 def _nodes(
     inventory: Inventory, offers: Mapping[FleetKey, NewNode], sector: str
 ) -> Sequence[_Size]:
-    """Return what pods may take of new nodes of the sector's fleets, the cheapest first."""
+    """Return what pods may take of new nodes of the sector's fleets, the cheapest first.
+
+    Fleets of whose nodes nothing is known count as free, but offer nothing: they are left out.
+    """
     keys = [
         s.key for s in inventory.fleets if s.settings.sector == sector and not s.settings.departing
     ]
     keys.sort(key=lambda key: (offers[key].compared_nano_usd, key))
     rooms = [offers[key].row.allocatable for key in keys]
-    return [_Size(room.get("cpu", 0), room.get("memory", 0)) for room in rooms]
+    sizes = [_Size(room.get("cpu", 0), room.get("memory", 0)) for room in rooms]
+    return [size for size in sizes if size.cpu_milli and size.memory_bytes] or sizes
 
 
 def _pieces_of(

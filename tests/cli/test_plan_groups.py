@@ -170,3 +170,32 @@ def test_headroom_of_a_config_without_sectors_is_bought_from_the_groups(desk: De
     assert raised["because"] == "headroom (2 nodes): 2 more nodes need to come"
     (kept,) = made["headroom"]
     assert (kept["sector"], kept["pieces"], kept["missing"]) == ("", 2, 0)
+
+
+def test_headroom_in_nodes_is_of_a_group_whose_nodes_are_known(desk: Desk) -> None:
+    """Nodes of unknown types count as free and offer nothing: that much room is always there."""
+    desk.write("sectors.yaml", CONFIG + "headroom: [{nodes: 2}]\n")
+    template = {"LaunchTemplateId": "lt-1"}
+    unknown = group("unknown", LaunchTemplate=template, MixedInstancesPolicy=None)
+    made = desk.plan_of(aws={"AutoScalingGroups": [group(), unknown]})
+    (raised,) = made["actions"]
+    assert (raised["fleet"], raised["to"]) == ("workers", 2)
+
+
+@pytest.mark.parametrize(
+    ("effect", "others", "bought"),
+    [("NoSchedule", False, "z"), ("PreferNoSchedule", False, "a"), ("NoSchedule", True, "a")],
+)
+def test_headroom_of_groups_is_where_pods_without_tolerations_run(
+    desk: Desk, effect: str, bought: str, *, others: bool
+) -> None:
+    """Room in the cheapest group is of no use to most pods if that one is dedicated to a team."""
+    desk.write("sectors.yaml", CONFIG + "headroom: [{nodes: 2}]\n")
+    tags = {**FOUND, f"{TEMPLATE}/taint/dedicated": f"ml:{effect}"}
+    cheaper = {"LaunchTemplate": {"Overrides": [{"InstanceType": "m5.large"}]}}
+    groups = [
+        group("a", tags=tags, MixedInstancesPolicy=cheaper),
+        group("z", tags=tags if others else FOUND),
+    ]
+    made = desk.plan_of(aws={"AutoScalingGroups": groups})
+    assert [(raised["fleet"], raised["to"]) for raised in made["actions"]] == [(bought, 2)]

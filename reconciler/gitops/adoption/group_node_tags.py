@@ -110,8 +110,10 @@ def _without_a_key(tags: Labels, extended: Mapping[str, Any]) -> Iterator[str]:
     if resources:
         yield (
             f"its tags state what its nodes offer ({', '.join(resources)}), which the config does"
-            " not have: plans count what its size states (`sizes`; other resources than CPU,"
-            " memory and storage under `extended`), or pods that ask for more wait"
+            " not have: plans count what its size states (`sizes`), CPU and memory less what is"
+            " reserved, and pods that ask for more wait: devices belong under `extended`, CPU and"
+            " memory, if nodes offer another amount, under `allocatable`, without what DaemonSets"
+            " take"
         )
 
 

@@ -41,7 +41,8 @@ def with_limits(
         if name and key not in given
     }
     bounds = {key: int(value) for key, value in given.items() if _is_count(str(value))}
-    unfit = dict(_unfit(tagged, bounds))
+    first = str(written.get("initial_node_count", ""))
+    unfit = dict(_unfit(tagged, bounds, int(first) if _is_count(first) else 0))
     stated = {key: int(value) for key, (_, value) in tagged.items() if key not in unfit}
     most = {**bounds, **stated}.get("max_capacity", target)
     lowest = stated.get("min_capacity", min(target, most))
@@ -61,13 +62,14 @@ def _is_count(value: str) -> bool:
 
 
 def _unfit(
-    tagged: Mapping[str, tuple[str, str]], bounds: Mapping[str, int]
+    tagged: Mapping[str, tuple[str, str]], bounds: Mapping[str, int], first: int
 ) -> Iterator[tuple[str, str]]:
     """Yield the limits in tags that cannot hold, with the reason.
 
     Args:
         tagged: Names and values of the tags, by limit.
         bounds: The limits that the given config states.
+        first: The `initial_node_count` that it states, which a maximum may not be below.
     """
     for key, (name, value) in tagged.items():
         if not _is_count(value):
@@ -76,6 +78,8 @@ def _unfit(
             yield key, f"its tag {name} is {value}, above max_capacity {bounds['max_capacity']}"
         elif key == "max_capacity" and int(value) < bounds.get("min_capacity", int(value)):
             yield key, f"its tag {name} is {value}, below min_capacity {bounds['min_capacity']}"
+        elif key == "max_capacity" and int(value) < first:
+            yield key, f"its tag {name} is {value}, below initial_node_count {first}"
 
 
 def _notes(unfit: Mapping[str, str], stated: Container[str], lowest: int) -> Iterator[str]:

@@ -146,18 +146,23 @@ def _al2(user_data: str) -> FirstBoot:
     pods = _MAX_PODS.search(user_data)
     return FirstBoot(
         ami_type="AL2" if "/etc/eks/bootstrap.sh" in user_data else None,
-        labels=_labels(user_data),
-        taints=_flag_taints(user_data),
+        labels=_labels(_first_line(_NODE_LABELS, user_data)),
+        taints=_flag_taints(_first_line(_TAINTS, user_data)),
         variables={"max_pods": int(pods.group(1))} if pods else {},
     )
 
 
+def _first_line(flag: re.Pattern[str], script: str) -> str:
+    """Return the first line of a script that has a flag: further ones are often other branches."""
+    return next(filter(flag.search, script.splitlines()), "")
+
+
 def _merged(earlier: Mapping[str, Any], later: Mapping[str, Any]) -> dict[str, Any]:
-    """Return both; where both have a mapping, these are merged as well."""
+    """Return both; mappings are merged as well, and a later key without a value changes none."""
     both = {
         key: _merged(mapping(earlier[key]), mapping(later[key]))
         for key in earlier.keys() & later.keys()
-        if isinstance(earlier[key], Mapping) and isinstance(later[key], Mapping)
+        if isinstance(earlier[key], Mapping)
     }
     return {**earlier, **later, **both}
 

@@ -8,10 +8,11 @@ whoever asks for what no node has would have others' headroom bought for it.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from math import ceil
 
-from reconciler.model.cluster import Pod, PodSpec, Toleration
+from reconciler.model.cluster import Pod, PodSpec, Taint, TaintEffect, Toleration
 from reconciler.model.frozen import FrozenMap, Labels
 from reconciler.model.ids import FleetKey, PodKey
 from reconciler.model.quantity import format_amount
@@ -23,6 +24,8 @@ from reconciler.planner.pod_groups import PodGroup
 from reconciler.planner.settings import Headroom, PlannerSettings
 
 _HUNDRED = 100
+_TaintKind = tuple[str, TaintEffect]
+"""Key and effect: with these a taint is tolerated, whatever its value."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,13 +99,20 @@ def headroom_pieces(
 def _nodes(
     inventory: Inventory, offers: Mapping[FleetKey, NewNode], sector: str
 ) -> Sequence[_Size]:
-    """Return what pods may take of new nodes of the sector's fleets, the cheapest first."""
-    keys = [
-        s.key for s in inventory.fleets if s.settings.sector == sector and not s.settings.departing
+    """Return what pods may take of new nodes of the sector's fleets, the cheapest first.
+
+    Fleets of whose nodes nothing is known count as free, but offer nothing: they are left out.
+    """
+    statuses = [
+        s for s in inventory.fleets if s.settings.sector == sector and not s.settings.departing
     ]
+    tolerated = _tolerated(inventory, sector)
+    usable = [s for s in statuses if {_taint(taint) for taint in s.taints} <= tolerated]
+    keys = [s.key for s in usable or statuses]
     keys.sort(key=lambda key: (offers[key].compared_nano_usd, key))
     rooms = [offers[key].row.allocatable for key in keys]
-    return [_Size(room.get("cpu", 0), room.get("memory", 0)) for room in rooms]
+    sizes = [_Size(room.get("cpu", 0), room.get("memory", 0)) for room in rooms]
+    return [size for size in sizes if size.cpu_milli and size.memory_bytes] or sizes
 
 
 def _pieces_of(
@@ -153,10 +163,8 @@ def _asked_for(
 def _pod(inventory: Inventory, sector: str, number: int, size: _Size) -> Pod:
     """A pod that would use the piece: it runs in the sector and tolerates its fleets' taints."""
     tolerations = {
-        Toleration(key=taint.key, operator="Exists", effect=taint.effect)
-        for status in inventory.fleets
-        if status.settings.sector == sector
-        for taint in status.taints
+        Toleration(key=key, operator="Exists", effect=effect)
+        for key, effect in _tolerated(inventory, sector)
     }
     requests = {"cpu": size.cpu_milli, "memory": size.memory_bytes, "pods": 1}
     spec = PodSpec(
@@ -166,6 +174,28 @@ def _pod(inventory: Inventory, sector: str, number: int, size: _Size) -> Pod:
         preempts=False,
     )
     return Pod(key=PodKey(namespace="", name=f"headroom-{number}", uid=""), spec=spec)
+
+
+def _tolerated(inventory: Inventory, sector: str) -> AbstractSet[_TaintKind]:
+    """Return the taints that pods of the sector tolerate: all of its fleets.
+
+    All groups that are found are in the sector without a name. There these are only the taints that
+    every group has, and soft ones: dedicated groups hold no room for other pods.
+    """
+    found = [
+        {_taint(taint) for taint in status.taints}
+        for status in inventory.fleets
+        if status.settings.sector == sector
+    ]
+    every = set[_TaintKind]().union(*found)
+    if sector or not found:
+        return every
+    soft = {(key, effect) for key, effect in every if effect == "PreferNoSchedule"}
+    return soft | set.intersection(*found)
+
+
+def _taint(taint: Taint) -> _TaintKind:
+    return taint.key, taint.effect
 
 
 def _words(item: Headroom) -> str:

@@ -58,6 +58,7 @@ def test_tags_that_the_config_cannot_have_are_said_with_what_follows(desk: Desk)
         f"{TEMPLATE}/label/node-role.kubernetes.io/ml": "true",
         f"{TEMPLATE}/label/kubernetes.io/arch": "amd64",
         f"{TEMPLATE}/resources/smarter-devices/fuse": "20",
+        f"{TEMPLATE}/resources/cpu": "1930m",
     }
     answer, _ = adopted(desk, workers(tags))
     fleet = only_fleet(desk)
@@ -67,6 +68,9 @@ def test_tags_that_the_config_cannot_have_are_said_with_what_follows(desk: Desk)
     assert "arch" not in label
     (resource,) = [note for note in answer["notes"] if "smarter-devices/fuse 20" in note]
     assert "plans count what its size states" in resource
+    assert "(cpu 1930m, smarter-devices/fuse 20)" in resource
+    # As the `cpu` of the size it would be reduced by the reserve once more.
+    assert "under `allocatable`" in resource
 
 
 @pytest.mark.parametrize("made", [workers, lambda tags: group("workers", tags=tags)])

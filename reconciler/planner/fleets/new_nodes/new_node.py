@@ -316,7 +316,9 @@ def _nano_usd_per_hour(shown: ShownAmounts) -> tuple[int, bool]:
     fleet = shown.status.settings
     if fleet.usd_per_hour is not None:
         return int(fleet.usd_per_hour * NANO), True
-    resources = least_of([option.resources for option in fleet.options]) or shown.of(fleet.options)
+    stated = least_of([option.resources for option in fleet.options])
+    # Tags of a group may state devices alone.
+    resources = stated if stated.get("cpu") else shown.of(fleet.options)
     return round(usual_usd_per_hour(resources) * NANO), False
 
 

@@ -49,6 +49,11 @@ def test_limits_are_kept_and_guesses_said(
         ({"min_capacity": "1"}, {"max_capacity": 6}, []),
         ({"max_capacity": "3"}, {"min_capacity": 3}, ["its tag min_capacity is 5, above max_cap"]),
         ({"min_capacity": "7"}, {}, ["its tag max_capacity is 6, below min_capacity 7"]),
+        (
+            {"min_capacity": "1", "initial_node_count": "9"},
+            {},
+            ["its tag max_capacity is 6, below initial_node_count 9"],
+        ),
     ],
 )
 def test_limits_of_a_written_entry_come_before_tags(

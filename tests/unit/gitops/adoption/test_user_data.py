@@ -223,3 +223,24 @@ def test_node_config_is_read_once_however_it_is_written() -> None:
     """A document on one line of a MIME part is that line and that part."""
     boot = read_boot(al2023(flags=["--register-with-taints=a=b:NoSchedule"]))
     assert len(boot.taints) == 1
+
+
+def test_empty_keys_of_a_later_node_config_take_nothing_back() -> None:
+    """A part with `kubelet:` and comments alone would hide the taints of the parts before it."""
+    boot = read_boot(several(OF_USER, OF_CLUSTER, "  kubelet:\n    config:\n", "  kubelet:\n"))
+    assert boot.labels == {"team": "data", "disk": "fast"}
+    assert boot.variables["max_pods"] == 29
+
+
+def test_other_branches_of_a_script_add_no_labels() -> None:
+    """Nodes of one branch have none of the other's: pods that select it would never bind there."""
+    boot = read_boot(
+        "#!/bin/bash\n"
+        "if test -e /spot; then\n"
+        "  /etc/eks/bootstrap.sh a --kubelet-extra-args '--node-labels=team=a --node-labels=b=c'\n"
+        "else\n"
+        "  /etc/eks/bootstrap.sh a --kubelet-extra-args '--node-labels=team=x,other=y"
+        " --register-with-taints=k=v:NoSchedule'\n"
+        "fi\n"
+    )
+    assert boot.labels == {"team": "a", "b": "c"}

@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from reconciler.model.cluster import NO_RESOURCES, Node, Taint, Toleration
+from reconciler.model.cluster import NO_RESOURCES, Node, Resources, Taint, Toleration
 from reconciler.model.fleet import Instance
+from reconciler.model.frozen import FrozenMap
 from reconciler.model.saved_state import SavedFleetState
 from reconciler.model.volumes import PersistentVolumeClaim, StorageClass
 from reconciler.planner.planner import plan
@@ -321,9 +322,12 @@ def test_price_is_that_of_the_cheapest_option_and_unknown_prices_are_named() -> 
     assert made.cost.hourly_usd_after > 0
 
 
-def test_nodes_of_unknown_types_are_priced_by_what_nodes_of_the_fleet_offer() -> None:
+@pytest.mark.parametrize("told", [NO_RESOURCES, FrozenMap({"pods": 110, "nvidia.com/gpu": 1})])
+def test_nodes_of_unknown_types_are_priced_by_what_nodes_of_the_fleet_offer(
+    told: Resources,
+) -> None:
     """A group whose template was not read counted as free: it was bought first, and without end."""
-    option = replace(make_option("", price=None), resources=NO_RESOURCES)
+    option = replace(make_option("", price=None), resources=told)
     unknown = make_fleet_settings("unknown", options=(option,), price=None)
     large = amounts(cpu=64, memory="256Gi", pods=58)
     full = make_node("n", unknown, allocatable=large)

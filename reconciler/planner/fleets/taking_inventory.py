@@ -82,6 +82,7 @@ def take_inventory(snapshot: Snapshot, settings: PlannerSettings) -> Inventory:
         leaving=leaving,
         binding=binding,
         stuck=stuck,
+        stuck_nodes=dead,
         hidden=hidden,
         doubtful=doubtful,
         taken_over=names_taken_over(snapshot.cluster.nodes, cloud.instances if cloud else ()),

@@ -136,6 +136,27 @@ def test_demand_moves_after_three_in_a_row() -> None:
     assert "the last: node a was never Ready" in status.unavailable
 
 
+def test_row_ends_where_the_same_instances_turn_ready_after_all() -> None:
+    """A registry was out of reach for a while; their fleet was told as failing until the next."""
+    before = SavedFleetState(
+        fleet=SMALL.name,
+        region=HOME,
+        stuck_in_a_row=3,
+        last_stuck_launched_at=ago(AGE),
+        failures=1,
+        unavailable_until=ago(-60),
+    )
+    late = make_node("a", SMALL, created_at=ago(AGE), ready_changed_at=ago(30))
+    made = made_of(late, full("a"), fleet_states=(before,))
+    assert (row(made), [f.unavailable for f in made.fleets]) == (0, ["", ""])
+    short = replace(before, reason="InsufficientInstanceCapacity", last_error_at=ago(60))
+    made = made_of(late, full("a"), fleet_states=(short,))
+    assert (row(made), [f.unavailable_kind for f in made.fleets]) == (0, ["capacity", ""])
+    still = make_node("b", SMALL, created_at=ago(AGE + 1), ready_changed_at=ago(30))
+    found = (dead("a"), still, full("b"))
+    assert row(made_of(*found, fleet_states=(before,))) == 3
+
+
 @pytest.mark.parametrize(
     "changed",
     [

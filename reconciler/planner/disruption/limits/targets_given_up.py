@@ -16,6 +16,7 @@ from reconciler.model.text import counted_noun
 from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.disruption.limits.removals import replaced_later, still_draining
 from reconciler.planner.fleets.inventory import FleetStatus
+from reconciler.planner.policies.scale_up.overflow import could_serve
 
 
 def give_up_unasked(builder: PlanBuilder) -> None:
@@ -24,14 +25,16 @@ def give_up_unasked(builder: PlanBuilder) -> None:
     The target of an EC2 Fleet in its cool-off for such instances is lowered by all of them at once,
     as there may be no instance left to end. A group would end some of its choice.
     """
-    inventory = builder.view.inventory
-    if inventory.doubtful:
-        return
-    owing = [status for status in inventory.fleets if status.launching]
-    if not owing:
-        return
+    inventory, demand = builder.view.inventory, builder.view.demand
+    if inventory.doubtful or demand.deferred or demand.left_out:
+        return  # nobody knows what pods that were not planned for ask for
     stuck = {each.instance.id: each.key for each in inventory.stuck}
     ends = [a for each in builder.removals for a in each.actions if _keeps_target(a, stuck)]
+    failing = {stuck[a.instance] for a in ends}
+    failing |= {s.key for s in inventory.fleets if s.unavailable_kind == "never-joined"}
+    owing = [s for s in inventory.fleets if s.key in failing and s.launching]
+    if not owing:
+        return
     given_up: set[InstanceId] = set()
     draining, used = still_draining(builder), _used_rows(builder)
     for status in owing:
@@ -80,8 +83,9 @@ def _unasked(
 ) -> int:
     """Return how many of the nodes that EC2 owes nothing asks for, above the fleet's minimum.
 
-    None while demand or headroom of its sector is without a place, or its rolling update goes on;
-    and none if the target is lower than what EC2 provides: then it has been lowered already.
+    None while demand that its nodes would suit, or headroom of its sector, is without a place, or
+    its rolling update goes on; and none if the target is lower than what EC2 provides: then it has
+    been lowered already.
 
     Args:
         builder: The plan.
@@ -96,7 +100,8 @@ def _unasked(
     update, sector = view.inventory.updates.get(key), status.settings.sector
     if update is not None and not (update.halted or status.unavailable):
         return 0
-    if any(each.left and sector in each.sectors for each in builder.waiting):
+    left = (each for each in builder.waiting if each.left and sector in each.sectors)
+    if any(could_serve(builder, each, status) for each in left):
         return 0
     if any(each.missing and each.sector == sector for each in builder.headroom):
         return 0

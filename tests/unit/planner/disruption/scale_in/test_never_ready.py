@@ -13,7 +13,7 @@ from reconciler.model.ids import InstanceId
 from reconciler.model.plan import Plan
 from reconciler.model.saved_state import SavedFleetState, StuckEnd
 from reconciler.planner.planner import plan
-from reconciler.planner.settings import DisruptionBudget, Headroom
+from reconciler.planner.settings import DisruptionBudget, Headroom, RaiseLimits
 from tests.builders import (
     HOME,
     ago,
@@ -115,6 +115,14 @@ def test_target_stays_where_pods_wait() -> None:
     made = made_of(dead(), make_pod())
     assert ends(made) == [("a", False)]
     assert not [a for a in made.actions if isinstance(a, SetCapacity)]
+
+
+@pytest.mark.parametrize(("cpu", "falls"), [("3500m", False), ("7", True), ("64", True)])
+def test_pod_that_no_node_of_the_fleet_suits_asks_for_none(cpu: str, falls: bool) -> None:
+    """One pod that is too large for everything kept EC2 launching machines that die."""
+    apart = {"raise_limits": RaiseLimits(nodes_per_cycle=0)}
+    made = made_of(dead(), dead("b"), make_pod(cpu=cpu), make_pod("q", cpu=cpu), settings=apart)
+    assert {lowered for _, lowered in ends(made)} == {falls}
 
 
 def test_target_never_falls_below_the_minimum() -> None:

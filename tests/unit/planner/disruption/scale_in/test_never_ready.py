@@ -61,7 +61,7 @@ def made_of(
         for n in own
     ]
     cloud = make_cloud(live, make_fleet(LARGE), instances=found)
-    snapshot = make_snapshot(*objects, cloud=cloud, relists=2, **changed)
+    snapshot = make_snapshot(*objects, cloud=cloud, **{"relists": 2, **changed})
     return plan(snapshot, make_settings(small, LARGE, **(settings or {})))
 
 
@@ -227,6 +227,14 @@ def test_dead_nodes_are_no_outage_while_others_are_ready() -> None:
     """Twelve empty machines were billed for ever, as the network was to blame."""
     made = made_of(*map(dead, NAMES), make_node("well", SMALL), full("well"))
     assert ends(made) == [(name, True) for name in NAMES[:5]]
+
+
+def test_first_list_after_an_outage_says_nothing_about_fleets() -> None:
+    """The API server had heard no kubelet of a burst since it registered: another was bought."""
+    pods = [full("well"), *(make_pod(name) for name in NAMES)]
+    made = made_of(*map(dead, NAMES), make_node("well", SMALL), *pods, relists=1)
+    assert (row(made), ends(made)) == (0, [])
+    assert [f.target for f in made.fleets] == [7, 0]
 
 
 def test_dead_nodes_without_any_other_may_be_an_outage() -> None:

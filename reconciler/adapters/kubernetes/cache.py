@@ -103,7 +103,10 @@ class Cache:
 
     @property
     def lists_agreeing(self) -> int:
-        """Return the number of full lists since the last one with far fewer objects than before."""
+        """Return the number of full lists since the last one with far fewer objects than before.
+
+        Those before a long silence do not count either.
+        """
         return self._lists_agreeing
 
     def silent_seconds(self) -> float:
@@ -146,12 +149,20 @@ class Cache:
         if _value(before) is not None:
             self._signal.notify(self._source, calm=True)
 
-    def replace(self, found: dict[Key, CachedObject]) -> None:
-        """Store a full list; a comparison in progress becomes void, as its list may be older."""
+    def replace(self, found: dict[Key, CachedObject], *, after_silence: bool = False) -> None:
+        """Store a full list; a comparison in progress becomes void, as its list may be older.
+
+        Args:
+            found: The list.
+            after_silence: Whether nothing was heard for long before it. Then it shows kubelets as
+                they were before the server heard them again, and another one has to agree with it.
+        """
         with self._lock:
             before, self._held = self._held, found
             self._comparison = None
             self._count(len(before), len(found))
+            if after_silence:
+                self._lists_agreeing = 1
         self._listed.set()
         self._touched()
         if before.keys() != found.keys() or any(

@@ -86,6 +86,8 @@ class Reflector(threading.Thread):
         self._confirmation: Confirmation | None = None
         self._version = ""
         """The version to watch from; empty: a list is needed."""
+        self._was_silent = True
+        """Whether nothing was heard for long before the list that is needed."""
 
     def run(self) -> None:
         """List and watch until stopped; the pause after a failure grows."""
@@ -138,7 +140,8 @@ class Reflector(threading.Thread):
                 self._stream.interrupt()
 
     def _list(self) -> None:
-        """Read a full list; a first one, and one that shrank, must be confirmed."""
+        """Read a full list; one that shrank, or is the first or after a silence, is confirmed."""
+        self._was_silent |= self.cache.silent_seconds() > SILENCE_SECONDS
         found: dict[Key, CachedObject] = {}
 
         def take(page: list[Raw]) -> None:
@@ -148,7 +151,8 @@ class Reflector(threading.Thread):
                     self._take(raw, found)
 
         version = read_list(self._transport, self.kind, found.clear, take)
-        self.cache.replace(found)
+        self.cache.replace(found, after_silence=self._was_silent)
+        self._was_silent = False
         self._version = version
         self._confirm()
 

@@ -132,6 +132,8 @@ class Inventory:
     """Whether cluster and fleets belong together."""
     stuck: tuple[StuckInstance, ...] = ()
     """Our instances that never became usable nodes."""
+    stuck_nodes: frozenset[NodeName] = frozenset()
+    """The nodes of such instances, which never took a pod: they have not joined."""
     hidden: UnlistedNode | None = None
     """Such instances, and orphans, that are kept by a pod running on a node that is not listed."""
     doubtful: bool = False
@@ -157,11 +159,6 @@ class Inventory:
     """What must be remembered about fleets, including what this snapshot adds."""
     interrupted_pools: tuple[InterruptedPool, ...] = ()
     """Where EC2 took spot instances back recently: new ones are preferably bought elsewhere."""
-
-    @property
-    def stuck_nodes(self) -> frozenset[NodeName]:
-        """Return the nodes that never took a pod and should long have: they have not joined."""
-        return frozenset(each.node.name for each in self.stuck if each.node is not None)
 
     @property
     def departing(self) -> frozenset[NodeName]:

@@ -26,6 +26,7 @@ _QUOTA: Final = re.compile(r"\b(?!RequestLimit)\w+(?:Limit|Count)Exceeded\b")
 """`VcpuLimitExceeded`, `MaxSpotInstanceCountExceeded` and their like; `RequestLimitExceeded` says
 that AWS was asked too often."""
 _QUOTA_WORDS: Final = re.compile(r"\b(?:quota|limit|exceeded)\b", re.IGNORECASE)
+_THROTTLED_WORDS: Final = re.compile(r"\brequest limit\b", re.IGNORECASE)
 _CAPACITY_WORDS: Final = re.compile(r"capacity", re.IGNORECASE)
 _ORDER: Final[tuple[FailureKind, ...]] = ("capacity", "quota", "launch-fails")
 """Of the errors of one attempt the first of these counts: a type that a zone does not have fails
@@ -39,6 +40,8 @@ def kind_of_launch_error(event: FleetEvent) -> FailureKind:
     if names_quota(event.code):
         return "quota"
     if event.code:
+        return "launch-fails"
+    if _THROTTLED_WORDS.search(event.message):
         return "launch-fails"
     if _QUOTA_WORDS.search(event.message):
         return "quota"

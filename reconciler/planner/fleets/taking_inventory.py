@@ -82,6 +82,7 @@ def take_inventory(snapshot: Snapshot, settings: PlannerSettings) -> Inventory:
         leaving=leaving,
         binding=binding,
         stuck=stuck,
+        stuck_nodes=dead,
         hidden=hidden,
         doubtful=doubtful,
         taken_over=names_taken_over(snapshot.cluster.nodes, cloud.instances if cloud else ()),
@@ -103,10 +104,13 @@ def _is_doubtful(
     stuck: Sequence[StuckInstance],
     owners: Mapping[NodeName, FleetKey],
 ) -> bool:
-    """Return `Inventory.doubtful`: such an observation says nothing about fleets either."""
+    """Return `Inventory.doubtful`: such an observation says nothing about fleets either.
+
+    After an outage of the API server, nodes that were launched just before are not Ready yet.
+    """
     if not binding.may_remove or is_skewed(snapshot):
         return True
-    return is_suspicious(sum(s.node is None for s in stuck), len(owners), snapshot)
+    return is_suspicious(len(stuck), len(owners), snapshot)
 
 
 def _by_fleet(

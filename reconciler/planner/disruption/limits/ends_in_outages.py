@@ -82,14 +82,16 @@ def may_be_at_work(view: ClusterView, name: NodeName) -> bool:
 def _barred(view: ClusterView, region: Region) -> str:
     """Return in words why no silent node of the region may be ended; empty if some may.
 
-    With each that is ended the rest is a smaller share of the nodes. That must not make nodes go
-    whose pods may still run: without the others they have to be as large a share.
+    With each that is ended the others are a smaller share of the nodes, as another is launched in
+    its place. That must not make nodes go whose pods may still run: they have to be so many by
+    themselves.
     """
-    ready, at_work = 0, 0
+    nodes, ready, at_work = 0, 0, 0
     for name, key in view.inventory.fleet_of_node.items():
         node = view.nodes[name]
         if key.region != region or name in view.inventory.leaving:
             continue
+        nodes += 1
         instance = view.inventory.instance_of_node.get(name)
         if node.ready or is_joining(node, instance, view.at, view.settings):
             ready += node.ready
@@ -97,6 +99,6 @@ def _barred(view: ClusterView, region: Region) -> str:
             at_work += 1
     if not ready:
         return "no other node of the region is Ready"
-    if at_work and not shows_outage(at_work, ready + at_work):
+    if at_work and not shows_outage(at_work, nodes):
         return f"{counted_noun(at_work, 'node')} with pods would be ended too, once it is gone"
     return ""

@@ -4,17 +4,19 @@ Otherwise EC2 would launch another instance for each that is ended, or ends by i
 Decided last, when it is known what asks for nodes.
 """
 
-from collections.abc import Collection
+from collections import Counter
+from collections.abc import Collection, Container
 from dataclasses import replace
 from typing import TypeGuard
 
 from reconciler.model.actions import AnyAction, TerminateInstance, begins_drain
 from reconciler.model.fleet import CAPABILITIES
-from reconciler.model.ids import InstanceId
+from reconciler.model.ids import FleetKey, InstanceId, NodeName
 from reconciler.model.text import counted_noun
 from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.disruption.limits.removals import replaced_later, still_draining
 from reconciler.planner.fleets.inventory import FleetStatus
+from reconciler.planner.policies.scale_up.overflow import could_serve
 
 
 def give_up_unasked(builder: PlanBuilder) -> None:
@@ -23,14 +25,20 @@ def give_up_unasked(builder: PlanBuilder) -> None:
     The target of an EC2 Fleet in its cool-off for such instances is lowered by all of them at once,
     as there may be no instance left to end. A group would end some of its choice.
     """
-    inventory = builder.view.inventory
-    if inventory.doubtful:
-        return
+    inventory, demand = builder.view.inventory, builder.view.demand
+    if inventory.doubtful or demand.deferred or demand.left_out:
+        return  # nobody knows what pods that were not planned for ask for
     stuck = {each.instance.id: each.key for each in inventory.stuck}
     ends = [a for each in builder.removals for a in each.actions if _keeps_target(a, stuck)]
+    failing = {stuck[a.instance] for a in ends}
+    failing |= {s.key for s in inventory.fleets if s.unavailable_kind == "never-joined"}
+    owing = [s for s in inventory.fleets if s.key in failing and s.launching]
+    if not owing:
+        return
     given_up: set[InstanceId] = set()
-    for status in inventory.fleets:
-        owed = _unasked(builder, status)
+    draining, used = still_draining(builder), _used_rows(builder)
+    for status in owing:
+        owed = _unasked(builder, status, draining, used[status.key])
         if owed <= 0:
             continue
         ended = [a.instance for a in ends if stuck[a.instance] == status.key][:owed]
@@ -64,11 +72,26 @@ def _with_target(action: AnyAction, given_up: Collection[InstanceId]) -> AnyActi
     return replace(action, decrement=True, because=because)
 
 
-def _unasked(builder: PlanBuilder, status: FleetStatus) -> int:
+def _used_rows(builder: PlanBuilder) -> Counter[FleetKey]:
+    """Return how many nodes of each fleet that launch, or are asked for, something will use."""
+    coming = builder.planned_nodes.items()
+    return Counter(node.key for row, node in coming if row in builder.used_rows)
+
+
+def _unasked(
+    builder: PlanBuilder, status: FleetStatus, draining: Container[NodeName], used: int
+) -> int:
     """Return how many of the nodes that EC2 owes nothing asks for, above the fleet's minimum.
 
-    None while demand or headroom of its sector is without a place, or its rolling update goes on;
-    and none if the target is lower than what EC2 provides: then it has been lowered already.
+    None while demand that its nodes would suit, or headroom of its sector, is without a place, or
+    its rolling update goes on; and none if the target is lower than what EC2 provides: then it has
+    been lowered already.
+
+    Args:
+        builder: The plan.
+        status: The fleet.
+        draining: Nodes of all fleets that go on draining.
+        used: How many of the fleet's coming nodes something will use.
     """
     view, key, live = builder.view, status.key, status.live
     target = builder.targets[key]
@@ -77,13 +100,11 @@ def _unasked(builder: PlanBuilder, status: FleetStatus) -> int:
     update, sector = view.inventory.updates.get(key), status.settings.sector
     if update is not None and not (update.halted or status.unavailable):
         return 0
-    if any(each.left and sector in each.sectors for each in builder.waiting):
+    left = (each for each in builder.waiting if each.left and sector in each.sectors)
+    if any(could_serve(builder, each, status) for each in left):
         return 0
     if any(each.missing and each.sector == sector for each in builder.headroom):
         return 0
-    coming = (row for row, node in builder.planned_nodes.items() if node.key == key)
-    used = sum(row in builder.used_rows for row in coming)
-    draining = still_draining(builder)
     own = [removal for removal in builder.removals if removal.key == key]
     lowered = sum(removal.targets_lowered for removal in own)
     leaving = sum(node.name in draining for node in status.nodes)

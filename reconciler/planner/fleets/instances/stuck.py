@@ -285,7 +285,10 @@ def with_stuck(
     joined: datetime | None,
     at: datetime,
 ) -> SavedFleetState:
-    """Return the saved state of one fleet: each instance counts once, a later join ends the row.
+    """Return the saved state of one fleet: each instance counts once.
+
+    The row ends when the last of them takes pods after all, or one that was launched later; a
+    cool-off that was for nothing else ends with it.
 
     Those that fail during the cool-off count when it is over: it need not be saved in each cycle
     that EC2 goes on to launch them.
@@ -297,7 +300,9 @@ def with_stuck(
         at: The time of the plan.
     """
     counted, row = saved.last_stuck_launched_at, saved.stuck_in_a_row
-    if counted is not None and joined is not None and joined > counted:
+    if counted is not None and joined is not None and joined >= counted:
+        if row >= IN_A_ROW and not saved.reason:
+            saved = replace(saved, unavailable_until=None)
         row = 0
     floor = max((moment for moment in (counted, joined) if moment is not None), default=None)
     launches = [(each.instance.launched_at, each.why) for each in failed]

@@ -28,7 +28,7 @@ LONG_SECONDS = 60.0
 @contextmanager
 def reflecting(
     folder: Path, script: Script, *, cache: Clock = time.monotonic, lists: Clock = time.monotonic
-) -> Iterator[None]:
+) -> Iterator[Cache]:
     """Pods of a scripted server are followed; two clocks: for what was heard, and for lists."""
     with scripted_server(script) as url:
         transport = connect(kubeconfig(folder, url))
@@ -36,7 +36,7 @@ def reflecting(
         reflector = Reflector(KINDS[0], transport, held, ObjectDecoder(), lists)
         reflector.start()
         try:
-            yield
+            yield held
         finally:
             reflector.stop()
             reflector.join()
@@ -84,6 +84,27 @@ def test_kind_that_cannot_be_watched_from_its_version_is_listed_anew(tmp_path: P
     restored = json_answer({"message": "Too large resource version"}, 504)
     found = asked_first(tmp_path, 4, restored, passing(LONG_SECONDS))
     assert found == ["list", "watch", "list", "watch"]
+
+
+def test_list_after_a_long_silence_has_to_be_confirmed(tmp_path: Path) -> None:
+    """It shows the nodes of a burst as not Ready, as their kubelets were not heard for as long."""
+    asked: Queue[str] = Queue()
+    now = [0.0]
+
+    def script(request: Request) -> Answer:
+        if "watch=" in request.path:
+            asked.put("watch")
+            return json_answer({"message": "starting"}, 503)
+        asked.put("list")
+        return json_answer({"metadata": {"resourceVersion": "7"}, "items": []})
+
+    with reflecting(tmp_path, script, cache=lambda: now[0]) as held:
+        assert [asked.get(timeout=LONG_SECONDS) for _ in range(2)] == ["list", "watch"]
+        now[0] += SLOW_SECONDS + LONG_SECONDS
+        while asked.get(timeout=LONG_SECONDS) != "list":
+            pass
+        asked.get(timeout=LONG_SECONDS)
+        assert held.lists_agreeing == 1
 
 
 def test_watch_goes_on_from_its_version_after_a_short_outage(tmp_path: Path) -> None:

@@ -43,6 +43,7 @@ def test_code_says_what_a_launch_lacks(code: str, kind: FailureKind) -> None:
         ("We currently do not have sufficient m5.large capacity in the zone", "capacity"),
         (VCPU_LIMIT, "quota"),
         ("Max spot instance count exceeded", "quota"),
+        ("Request limit exceeded. Launching EC2 instance failed.", "launch-fails"),
         ("The security group 'sg-0' does not exist.", "launch-fails"),
         ("", "launch-fails"),
     ],

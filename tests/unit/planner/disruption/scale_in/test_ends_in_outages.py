@@ -94,6 +94,16 @@ def test_ends_never_make_nodes_go_whose_pods_may_still_run() -> None:
     assert why_held(made)["u7"].endswith("; 4 nodes with pods would be ended too, once it is gone")
 
 
+@pytest.mark.parametrize("age", [60, 9000])
+def test_nodes_that_come_count_among_those_that_answer(age: float) -> None:
+    """Those that join, and those launched in place of ended ones, make the share smaller, too."""
+    nodes = [*(silent(f"u{n}", 9 * HOUR) for n in range(15)), *well(5)]
+    coming = [make_node(f"c{n}", FLEET, ready=age > 900, created_at=ago(age)) for n in range(3)]
+    made = planned(*nodes, *coming, *(on(f"u{n}", name=f"p{n}") for n in range(5)))
+    assert told(made, TerminateInstance) == []
+    assert why_held(made)["u9"].endswith("; 5 nodes with pods would be ended too, once it is gone")
+
+
 def test_region_of_which_no_node_answers_loses_none() -> None:
     """Nothing shows that the API server hears from anybody."""
     made = planned(*(silent(f"u{n}", 9 * HOUR) for n in range(5)))

@@ -13,7 +13,7 @@ from reconciler.model.ids import InstanceId
 from reconciler.model.plan import Plan
 from reconciler.model.saved_state import SavedFleetState, StuckEnd
 from reconciler.planner.planner import plan
-from reconciler.planner.settings import DisruptionBudget, Headroom
+from reconciler.planner.settings import DisruptionBudget, Headroom, RaiseLimits
 from tests.builders import (
     HOME,
     ago,
@@ -61,7 +61,7 @@ def made_of(
         for n in own
     ]
     cloud = make_cloud(live, make_fleet(LARGE), instances=found)
-    snapshot = make_snapshot(*objects, cloud=cloud, relists=2, **changed)
+    snapshot = make_snapshot(*objects, cloud=cloud, **{"relists": 2, **changed})
     return plan(snapshot, make_settings(small, LARGE, **(settings or {})))
 
 
@@ -117,6 +117,14 @@ def test_target_stays_where_pods_wait() -> None:
     assert not [a for a in made.actions if isinstance(a, SetCapacity)]
 
 
+@pytest.mark.parametrize(("cpu", "falls"), [("3500m", False), ("7", True), ("64", True)])
+def test_pod_that_no_node_of_the_fleet_suits_asks_for_none(cpu: str, falls: bool) -> None:
+    """One pod that is too large for everything kept EC2 launching machines that die."""
+    apart = {"raise_limits": RaiseLimits(nodes_per_cycle=0)}
+    made = made_of(dead(), dead("b"), make_pod(cpu=cpu), make_pod("q", cpu=cpu), settings=apart)
+    assert {lowered for _, lowered in ends(made)} == {falls}
+
+
 def test_target_never_falls_below_the_minimum() -> None:
     """The fleet would be raised to it again in the next plan."""
     least = replace(SMALL, min_capacity=1)
@@ -134,6 +142,27 @@ def test_demand_moves_after_three_in_a_row() -> None:
     status = next(each for each in made.fleets if each.fleet == SMALL.name)
     assert status.unavailable_kind == "never-joined"
     assert "the last: node a was never Ready" in status.unavailable
+
+
+def test_row_ends_where_the_same_instances_turn_ready_after_all() -> None:
+    """A registry was out of reach for a while; their fleet was told as failing until the next."""
+    before = SavedFleetState(
+        fleet=SMALL.name,
+        region=HOME,
+        stuck_in_a_row=3,
+        last_stuck_launched_at=ago(AGE),
+        failures=1,
+        unavailable_until=ago(-60),
+    )
+    late = make_node("a", SMALL, created_at=ago(AGE), ready_changed_at=ago(30))
+    made = made_of(late, full("a"), fleet_states=(before,))
+    assert (row(made), [f.unavailable for f in made.fleets]) == (0, ["", ""])
+    short = replace(before, reason="InsufficientInstanceCapacity", last_error_at=ago(60))
+    made = made_of(late, full("a"), fleet_states=(short,))
+    assert (row(made), [f.unavailable_kind for f in made.fleets]) == (0, ["capacity", ""])
+    still = make_node("b", SMALL, created_at=ago(AGE + 1), ready_changed_at=ago(30))
+    found = (dead("a"), still, full("b"))
+    assert row(made_of(*found, fleet_states=(before,))) == 3
 
 
 @pytest.mark.parametrize(
@@ -198,6 +227,14 @@ def test_dead_nodes_are_no_outage_while_others_are_ready() -> None:
     """Twelve empty machines were billed for ever, as the network was to blame."""
     made = made_of(*map(dead, NAMES), make_node("well", SMALL), full("well"))
     assert ends(made) == [(name, True) for name in NAMES[:5]]
+
+
+def test_first_list_after_an_outage_says_nothing_about_fleets() -> None:
+    """The API server had heard no kubelet of a burst since it registered: another was bought."""
+    pods = [full("well"), *(make_pod(name) for name in NAMES)]
+    made = made_of(*map(dead, NAMES), make_node("well", SMALL), *pods, relists=1)
+    assert (row(made), ends(made)) == (0, [])
+    assert [f.target for f in made.fleets] == [7, 0]
 
 
 def test_dead_nodes_without_any_other_may_be_an_outage() -> None:

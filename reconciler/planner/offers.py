@@ -13,6 +13,7 @@ from reconciler.planner.fleets.similar import likeness_of
 from reconciler.planner.placement.arrays import UNLIMITED
 from reconciler.planner.placement.filters import resources
 from reconciler.planner.raise_limits import raise_limits
+from reconciler.planner.reservations import WaitingClass
 from reconciler.planner.view import ClusterView
 
 
@@ -31,6 +32,15 @@ def offer_of(builder: PlanBuilder, status: FleetStatus) -> Offer:
         ),
         balanced=_balanced(builder, status, target),
     )
+
+
+def could_serve(builder: PlanBuilder, waiting: WaitingClass, status: FleetStatus) -> bool:
+    """Return whether a node of the fleet would suit the class if the fleet were available."""
+    node = builder.view.offers[status.key]
+    if builder.sim.refusal(waiting.pod_class, builder.sim.kind_of(node.row)):
+        return False
+    offered = builder.sim.offer_of(node.row)
+    return bool((waiting.pod_class.requests <= offered).all())
 
 
 def _balanced(builder: PlanBuilder, status: FleetStatus, size: int) -> Balanced | None:

@@ -16,7 +16,7 @@ from reconciler.model.text import counted_noun
 from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.disruption.limits.removals import replaced_later, still_draining
 from reconciler.planner.fleets.inventory import FleetStatus
-from reconciler.planner.policies.scale_up.overflow import could_serve
+from reconciler.planner.offers import could_serve
 
 
 def give_up_unasked(builder: PlanBuilder) -> None:

@@ -6,17 +6,9 @@ from datetime import timedelta
 from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.fleets.health import SILENT
 from reconciler.planner.fleets.inventory import FleetStatus
+from reconciler.planner.offers import could_serve
 from reconciler.planner.reservations import WaitingClass
 from reconciler.planner.view import ClusterView
-
-
-def could_serve(builder: PlanBuilder, waiting: WaitingClass, status: FleetStatus) -> bool:
-    """Return whether a node of the fleet would suit the class if the fleet were available."""
-    node = builder.view.offers[status.key]
-    if builder.sim.refusal(waiting.pod_class, builder.sim.kind_of(node.row)):
-        return False
-    offered = builder.sim.offer_of(node.row)
-    return bool((waiting.pod_class.requests <= offered).all())
 
 
 def any_spot_without_fallback(view: ClusterView) -> bool:

@@ -3,7 +3,7 @@
 import threading
 from collections import deque
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import datetime
 from typing import Final, TypeVar
 
@@ -20,7 +20,8 @@ from reconciler.ports.clock import Clock
 from reconciler.telemetry.scrubbing import Scrubber
 from reconciler.web.failing import FAILING_SECONDS, FailingActions, PastAction
 from reconciler.web.history import History
-from reconciler.web.unbound_pods import UnboundPod, UnboundPods
+from reconciler.web.unbound_pods import UnboundPods
+from reconciler.web.view import ALONE, ConfigInForce, LeadershipView, View
 
 E = TypeVar("E", bound=ReconcilerError)
 
@@ -31,89 +32,6 @@ to give it up. Then it is a standby like any other."""
 ALIVE_SECONDS: Final = 180.0
 """In addition to three pauses: a cycle whose calls all run into their time limits may take this
 long."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ConfigInForce:
-    """The config in force, and what is wrong with the newest one."""
-
-    file: str = ""
-    commit: str = ""
-    """The commit it came from; empty: it is a file of this machine."""
-    cluster: str = ""
-    regions: tuple[str, ...] = ()
-    dry_run: bool = False
-    allow_destroy: frozenset[str] = frozenset()
-    """Fleets that may be emptied once the config no longer names them."""
-    sleep_seconds: float = 20.0
-    loaded_at: datetime | None = None
-    faults: tuple[str, ...] = ()
-    """Empty when the newest config is in force: the file on disk, or the head of the branch."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LeadershipView:
-    """Which of the replicas acts."""
-
-    enabled: bool
-    """False: there is no election, this replica always leads."""
-    leads: bool
-    holder: str = ""
-    """Identity of the last known holder of the Lease; empty: none, or unknown."""
-    trouble: str = ""
-    """Why this replica could not take part in the election last time."""
-    lost: bool = False
-    """Whether this replica led and no longer does: until another has led for `LOST_SECONDS`."""
-
-
-ALONE: Final = LeadershipView(enabled=False, leads=True)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class View:
-    """Everything at one moment; immutable."""
-
-    version: str
-    started_at: datetime
-    config: ConfigInForce = ConfigInForce()
-    plan: Plan | None = None
-    snapshot: Snapshot | None = None
-    """What the plan was made from. Its objects are those of the caches, which exist anyway."""
-    requested: Mapping[tuple[str, Region], int] = field(default_factory=dict)
-    """EC2's targets, by fleet and region: those the plan saw, with the changes that EC2 has
-    accepted."""
-    last_cycle: CycleReport | None = None
-    """Without snapshot and plan, which would keep a whole cluster in memory."""
-    cycles: int = 0
-    errors_in_a_row: int = 0
-    succeeded_at: datetime | None = None
-    unsaved_since: datetime | None = None
-    """When saving the state that must survive a restart failed first; None: all of it is saved."""
-    turned_seconds: float = 0.0
-    """Monotonic time of the loop's last sign of life: a cycle, a plan or an action, or an answer to
-    a call that it waits for."""
-    succeeded_seconds: float | None = None
-    actions: tuple[PastAction, ...] = ()
-    """The last ones, newest first."""
-    failing: tuple[PastAction, ...] = ()
-    """Actions that failed, or are refused for minutes, and have not succeeded since, newest
-    first."""
-    last_failed: PastAction | None = None
-    """The last action that failed, whatever came after it."""
-    queue_trouble: str = ""
-    """Why calls to the interruption queue fail, in SQS's words; empty while they work."""
-    drift: tuple[LiveDrift, ...] = ()
-    """Fleets that differ from the config."""
-    second_loop: str = ""
-    """The result of the second loop's last turn; empty when it does not run."""
-    second_loop_succeeded_seconds: float | None = None
-    """Monotonic time of its last turn that did not fail; None: there was none."""
-    second_loop_failing_seconds: float | None = None
-    """Monotonic time of the first failed turn after that; None: the last one did not fail."""
-    unbound: tuple[UnboundPod, ...] = ()
-    """Pods that have had room on nodes that exist for minutes, the longest waiting first."""
-    progress: tuple[ClusterProgress, ...] = ()
-    """How far each config of the second loop has come."""
 
 
 class StatusBoard:

@@ -21,7 +21,8 @@ from reconciler.planner.explain.answers import Changes, Explanations
 from reconciler.planner.explain.explain import explain
 from reconciler.planner.settings import PlannerSettings
 from reconciler.telemetry import events
-from reconciler.web.board import ConfigInForce, StatusBoard, View
+from reconciler.web.board import StatusBoard
+from reconciler.web.view import ConfigInForce, View
 
 WORKLOADS_AT_ONCE: Final = 20
 REMEDIES_MAX: Final = 1_000

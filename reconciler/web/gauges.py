@@ -11,11 +11,12 @@ from reconciler.model.binding import Binding
 from reconciler.model.binding import Verdict as BindingVerdict
 from reconciler.model.plan import UPDATE_STATES, FleetPlan, Plan
 from reconciler.telemetry import metrics as names
-from reconciler.web.board import StatusBoard, View
+from reconciler.web.board import StatusBoard
 from reconciler.web.causes.cause import CauseKind
 from reconciler.web.overview import fleet_rows
 from reconciler.web.status import pending_pods, unplaceable_by_bounded_code
 from reconciler.web.verdict import Verdict, verdict_of
+from reconciler.web.view import View
 
 
 class BoardCollector(Collector):

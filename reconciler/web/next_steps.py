@@ -9,7 +9,7 @@ from typing import Final
 from reconciler.model.plan import FleetUpdate, Kept, Plan
 from reconciler.model.text import counted_noun
 from reconciler.planner.fleets.health import why_cooling
-from reconciler.web.board import View
+from reconciler.web.view import View
 
 TIMERS: Final = {
     "idle-time": "to be removed when the idle time ends",

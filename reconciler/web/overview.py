@@ -13,9 +13,9 @@ from reconciler.model.plan import FleetPlan, Plan
 from reconciler.planner.explain.answers import Changes
 from reconciler.records.plan import fleet_to_json
 from reconciler.records.times import rfc3339_exact
-from reconciler.web.board import View
 from reconciler.web.next_steps import NextStep, next_steps
 from reconciler.web.nodes import NodeRow, node_rows
+from reconciler.web.view import View
 
 Json = dict[str, Any]
 

@@ -15,9 +15,10 @@ from reconciler.planner.placement.dimensions import BASIC
 from reconciler.records.binding import binding_to_json
 from reconciler.records.plan import plan_to_json
 from reconciler.records.times import rfc3339_exact
-from reconciler.web.board import StatusBoard, View
+from reconciler.web.board import StatusBoard
 from reconciler.web.failing import PastAction
 from reconciler.web.verdict import Verdict, verdict_of
+from reconciler.web.view import View
 
 Json = dict[str, Any]
 

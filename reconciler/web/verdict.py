@@ -3,9 +3,10 @@
 from dataclasses import dataclass
 
 from reconciler.model.text import counted_noun, left_alone
-from reconciler.web.board import StatusBoard, View
+from reconciler.web.board import StatusBoard
 from reconciler.web.causes.cause import BoardMoment, Cause, Level
 from reconciler.web.causes.rules import RULES
+from reconciler.web.view import View
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

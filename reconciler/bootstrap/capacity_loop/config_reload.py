@@ -8,8 +8,9 @@ from reconciler.adapters.system_clock import SystemClock
 from reconciler.bootstrap.capacity_loop.config_source import ConfigSource, faults_of
 from reconciler.model.errors import ReconcilerError
 from reconciler.telemetry import events
-from reconciler.web.board import ConfigInForce, StatusBoard
+from reconciler.web.board import StatusBoard
 from reconciler.web.metrics import Metrics
+from reconciler.web.view import ConfigInForce
 
 
 class ConfigReloader:

@@ -37,9 +37,10 @@ from reconciler.telemetry import events
 from reconciler.telemetry.scrubbing import Scrubber
 from reconciler.web.access import AccessRules
 from reconciler.web.address import host_and_port
-from reconciler.web.board import LeadershipView, StatusBoard
+from reconciler.web.board import StatusBoard
 from reconciler.web.metrics import Metrics
 from reconciler.web.routes import Routes
+from reconciler.web.view import LeadershipView
 
 
 def build_loop(

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from reconciler.web.board import LeadershipView, View
+from reconciler.web.view import LeadershipView, View
 
 Level = Literal["ok", "starting", "standby", "limited", "degraded", "failing"]
 """`limited`: the program works, and pods or a minimum wait for what EC2 or the config does not

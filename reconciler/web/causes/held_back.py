@@ -15,9 +15,9 @@ from reconciler.planner.explain.held import held_in_words
 from reconciler.planner.fleets.health import MISSING, SILENT
 from reconciler.planner.planning_failure import CODE as PLANNING_FAILED
 from reconciler.telemetry.scrubbing import Scrubber
-from reconciler.web.board import View
 from reconciler.web.causes.cause import BoardMoment, Cause, Rule, first_of
 from reconciler.web.unbound_pods import UnboundPod
+from reconciler.web.view import View
 
 NO_PROGRESS: Final = "no-progress"
 HELD_REMEDIES: Final[Mapping[HeldCode, str]] = {

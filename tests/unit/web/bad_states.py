@@ -14,7 +14,7 @@ from reconciler.model.errors import (
 from reconciler.model.ids import NodeName, Region
 from reconciler.model.plan import Held, HeldCode, Plan
 from reconciler.model.snapshot import CloudState, ClusterState, Ignored, Snapshot
-from reconciler.web.board import LeadershipView
+from reconciler.web.view import LeadershipView
 from tests.builders import HOME
 from tests.unit.web.scene import COST, UPDATE, Scene, fleet, raised, unplaced
 

@@ -26,10 +26,11 @@ from reconciler.model.snapshot import CloudState, ClusterState, Snapshot
 from reconciler.model.unplaceable import Reason, ReasonKind, Unplaceable
 from reconciler.ports.changes import HandledChanges
 from reconciler.web.access import NO_RULES, AccessRules
-from reconciler.web.board import ALONE, ConfigInForce, StatusBoard
+from reconciler.web.board import StatusBoard
 from reconciler.web.metrics import Metrics
 from reconciler.web.routes import Routes
 from reconciler.web.server import WebServer
+from reconciler.web.view import ALONE, ConfigInForce
 from tests.builders import HOME
 
 MISSING = LiveDrift(fleet="primary-small", region=HOME, kind="fleet-missing", detail="not in EC2")

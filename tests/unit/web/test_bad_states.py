@@ -10,7 +10,7 @@ import pytest
 from rich.console import Console
 
 from reconciler.cli.views.status import view_of
-from reconciler.web.board import LeadershipView
+from reconciler.web.view import LeadershipView
 from tests.unit.web.bad_states import STATES, State, ec2_silent, queue_denied
 from tests.unit.web.scene import Scene
 

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from reconciler.model.snapshot import CloudState, Ignored
-from reconciler.web.board import ConfigInForce
+from reconciler.web.view import ConfigInForce
 from tests.builders import HOME, make_fleet, make_fleet_settings, make_node
 from tests.unit.web.scene import Scene, fleet
 

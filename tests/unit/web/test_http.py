@@ -23,9 +23,9 @@ from reconciler.model.plan import (
 from reconciler.ports.changes import HandledChanges
 from reconciler.telemetry import metrics as names
 from reconciler.web import server
-from reconciler.web.board import ConfigInForce
 from reconciler.web.client import ask_status
 from reconciler.web.server import WebServer
+from reconciler.web.view import ConfigInForce
 from tests.builders import make_pod
 from tests.unit.web.scene import (
     FALLBACK,

@@ -10,10 +10,11 @@ from reconciler.adapters.memory import ManualClock
 from reconciler.loops.reconcile_loop import CycleReport
 from reconciler.model.plan import Plan
 from reconciler.model.snapshot import ClusterState, Snapshot
-from reconciler.web.board import LOST_SECONDS, LeadershipView, StatusBoard
+from reconciler.web.board import LOST_SECONDS, StatusBoard
 from reconciler.web.metrics import Metrics
 from reconciler.web.routes import Answer, Routes
 from reconciler.web.verdict import verdict_of
+from reconciler.web.view import LeadershipView
 from tests.builders import HOME
 from tests.unit.web.scene import COST
 

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from reconciler.gitops.repository.status import ClusterProgress
-from reconciler.web.board import LeadershipView
+from reconciler.web.view import LeadershipView
 from tests.unit.web.scene import Scene
 
 AGE = "fleet_reconciler_gitops_last_success_age_seconds"

@@ -14,7 +14,7 @@ from reconciler.model.errors import (
     ReconcilerError,
     Unavailable,
 )
-from reconciler.web.board import ConfigInForce, LeadershipView
+from reconciler.web.view import ConfigInForce, LeadershipView
 from tests.unit.web.scene import Scene, raised
 
 SECRET = "hunter2Sup3rS3cretValue"

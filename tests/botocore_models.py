@@ -1,6 +1,6 @@
 """Botocore reads its descriptions of services once for each process that imports this.
 
-Each session reads them anew otherwise: a fifth of a second of CPU time for a client of EC2, and
+Otherwise each session reads them again: a fifth of a second of CPU time for a client of EC2, and
 tests make thousands of clients.
 """
 

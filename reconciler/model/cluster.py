@@ -30,6 +30,10 @@ class Taint:
     effect: TaintEffect
 
 
+NOT_READY: Final = Taint(key="node.kubernetes.io/not-ready", effect="NoSchedule")
+"""The API server adds it to each new node, and Kubernetes removes it when the node is Ready."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Toleration:
     """A pod's toleration.

@@ -48,7 +48,7 @@ ENDS_BY_ITSELF: Final = (
     "Server.InsufficientInstanceCapacity",
     "Server.InternalError",
 )
-"""EC2's codes for instances that end although nobody asked for it: no right to the key of a volume,
+"""EC2's codes for instances that end without a request: no right to the key of a volume,
 user data that shuts the machine down, a host that fails.
 
 Source: EC2 API reference, StateReason (read 2026-11). The others are requests of users

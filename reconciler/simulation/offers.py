@@ -177,5 +177,6 @@ def _allocatable(
     if fleet.ephemeral_storage_bytes:
         left["ephemeral-storage"] = fleet.ephemeral_storage_bytes
     if reserved is None:
-        return without_system(left)
-    return FrozenMap((name, max(0, n - reserved.get(name, 0))) for name, n in left.items())
+        return FrozenMap({**without_system(left), **option.allocatable})
+    rest = {name: max(0, n - reserved.get(name, 0)) for name, n in left.items()}
+    return FrozenMap({**rest, **option.allocatable})

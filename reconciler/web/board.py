@@ -234,7 +234,6 @@ class StatusBoard:
         requested = {(fleet.fleet, fleet.region): fleet.current for fleet in plan.fleets}
         with self._lock:
             turned = self._clock.monotonic_seconds()
-            self._unbound.note(plan)
             self._view = replace(
                 self._view,
                 plan=plan,
@@ -281,6 +280,8 @@ class StatusBoard:
                 cycles=report.number,
                 turned_seconds=now,
             )
+            if report.plan is not None:
+                self._unbound.note(report.plan)
             if report.error is None:
                 since = self._view.unsaved_since or self._clock.now()
                 self._view = replace(

@@ -42,7 +42,7 @@ class UnboundPods:
         self._planned_at = plan.at
 
     def failed(self) -> None:
-        """Note a cycle without a plan: nobody knows what kube-scheduler was able to do."""
+        """Note a cycle without a plan: the time until the next plan does not count."""
         self._planned_at = None
 
     @property

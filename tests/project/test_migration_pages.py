@@ -101,7 +101,7 @@ esac
 def test_protection_is_taken_off_groups_of_any_size(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, instances: int, calls: list[int]
 ) -> None:
-    """EC2 Auto Scaling takes 50 instances in one call; protected ones would stay for ever."""
+    """EC2 Auto Scaling takes 50 instances in one call; those left protected are never ended."""
     text = (DOCS / "migrating-from-kubernetes-ec2-autoscaler.md").read_text()
     (command,) = re.findall(r"^    (aws .*set-instance-protection .*)$", text, re.MULTILINE)
     program, ids = tmp_path / "aws", tmp_path / "ids"

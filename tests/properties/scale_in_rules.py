@@ -62,7 +62,7 @@ def _instance_faults(
 
 
 def _was_never_ready(node: Node) -> bool:
-    """Not Ready, with no change of that after the first two minutes; nobody may want another."""
+    """Not Ready, unchanged since the first two minutes: its target may fall with it."""
     if node.ready or node.created_at is None or node.ready_changed_at is None:
         return False
     return node.ready_changed_at - node.created_at <= timedelta(minutes=2)

@@ -6,8 +6,8 @@ from functools import partial
 
 from reconciler.adapters.memory.clock import ManualClock
 from reconciler.adapters.memory.pods import MemoryObjects
-from reconciler.adapters.memory.settings import NOT_READY, Delays, FleetShape
-from reconciler.model.cluster import Node
+from reconciler.adapters.memory.settings import Delays, FleetShape
+from reconciler.model.cluster import NOT_READY, Node
 from reconciler.model.errors import Conflict
 from reconciler.model.fleet import Fleet, FleetEvent, Instance, Lifecycle
 from reconciler.model.frozen import FrozenMap

@@ -7,7 +7,7 @@ from datetime import timedelta
 from reconciler.adapters.memory.budgets import MemoryBudgets
 from reconciler.adapters.memory.clock import ManualClock
 from reconciler.adapters.memory.scheduler import MemoryScheduler
-from reconciler.adapters.memory.settings import NOT_READY, BudgetShape, Delays, Scoring
+from reconciler.adapters.memory.settings import BudgetShape, Delays, Scoring
 from reconciler.adapters.memory.workloads import (
     AT_ONCE,
     daemon_pod,
@@ -16,7 +16,7 @@ from reconciler.adapters.memory.workloads import (
     runs_on,
     successor,
 )
-from reconciler.model.cluster import DaemonSet, Node, Pod
+from reconciler.model.cluster import NOT_READY, DaemonSet, Node, Pod
 from reconciler.model.ids import NodeName, PodKey
 
 PodName = tuple[str, str]

@@ -1,7 +1,7 @@
 """Settings of the in-memory world: what it consists of and how long things take."""
 
 from dataclasses import dataclass, field
-from typing import Final, Literal
+from typing import Literal
 
 from reconciler.model.cluster import NO_RESOURCES, Resources, Taint
 from reconciler.model.fleet import Lifecycle, Provider
@@ -9,8 +9,6 @@ from reconciler.model.frozen import NO_LABELS, FrozenMap, Labels
 from reconciler.model.ids import Region
 from reconciler.model.selectors import LabelSelector
 
-NOT_READY: Final = Taint(key="node.kubernetes.io/not-ready", value="", effect="NoSchedule")
-"""On nodes that are not Ready yet."""
 Scoring = Literal["by-name", "least-allocated", "most-allocated"]
 """How the scheduler chooses among possible nodes: `least-allocated` is kube-scheduler's default,
 `most-allocated` its other profile."""

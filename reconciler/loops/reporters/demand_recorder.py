@@ -51,7 +51,7 @@ class DemandRecorder:
             self._written_at = at
 
     def forget(self) -> None:
-        """Begin anew with the next plan: another replica leads, and what changes is not seen."""
+        """Start again with the next plan: while another replica leads, changes are not seen."""
         self._before = ObservedDemand()
 
     def action_ended(self, outcome: Outcome) -> None:

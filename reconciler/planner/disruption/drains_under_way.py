@@ -330,7 +330,7 @@ class _Drains:
 def _has_died(view: ClusterView, node: Node) -> Blocker | None:
     """Return a blocker if the node is silent for so long that it is to be replaced for that.
 
-    Pods that are being deleted stay there as long as its instance does: nobody ends them.
+    Its pods that are being deleted stay until its instance ends: only its kubelet could end them.
     """
     if silent_since(view, node) is None:
         return None

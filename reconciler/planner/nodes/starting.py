@@ -4,7 +4,7 @@ from collections.abc import Container, Iterable, Iterator
 from datetime import datetime, timedelta
 from typing import Final
 
-from reconciler.model.cluster import Node, Pod, Taint
+from reconciler.model.cluster import NOT_READY, Node, Pod, Taint
 from reconciler.model.fleet import Instance
 from reconciler.planner.placement.filters.taints import untolerated
 from reconciler.planner.settings import PlannerSettings
@@ -16,8 +16,6 @@ STARTUP_TAINTS = (
 )
 """Taints that controllers remove from a new node, in addition to those of agents
 (`…/agent-not-ready`)."""
-NOT_READY: Final = Taint(key="node.kubernetes.io/not-ready", value="", effect="NoSchedule")
-"""The API server adds it to each new node, and Kubernetes removes it when the node is Ready."""
 FIRST_CHANGES: Final = timedelta(minutes=2)
 """How long after its registration the Ready condition of a node that is never Ready may change.
 

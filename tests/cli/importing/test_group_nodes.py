@@ -53,7 +53,7 @@ def test_what_tags_state_and_user_data_does_not_give_is_said(desk: Desk) -> None
 
 
 def test_tags_that_the_config_cannot_have_are_said_with_what_follows(desk: Desk) -> None:
-    """A label or a resource that is lost without a word is a pod that waits for ever."""
+    """A pod that needs a label or a resource which is dropped silently never gets a node."""
     tags = {
         f"{TEMPLATE}/label/node-role.kubernetes.io/ml": "true",
         f"{TEMPLATE}/label/kubernetes.io/arch": "amd64",

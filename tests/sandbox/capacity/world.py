@@ -123,7 +123,7 @@ class Program:
 
 
 class InterpretedProgram(Program):
-    """The same, started as a person starts it: Python and all that is imported begin anew."""
+    """The same, started as a user starts it: a new Python process that imports everything."""
 
     def _started(
         self, arguments: Sequence[str], environment: Mapping[str, str]

@@ -111,6 +111,11 @@ def test_nodes_of_a_group_offer_what_eks_leaves_unless_the_config_states_a_reser
         reserve = Reserve(stated=amounts(cpu=1), groups_as_eks=as_eks)
         (offer,) = offers_of(make_settings(group, reserve=reserve))
         assert offer.allocatable["cpu"] == amounts(cpu=cpu)["cpu"]
+        tagged = replace(
+            group, options=(replace(group.options[0], allocatable=amounts(cpu="3500m")),)
+        )
+        (offer,) = offers_of(make_settings(tagged, reserve=reserve))
+        assert offer.allocatable["cpu"] == amounts(cpu="3500m")["cpu"], "as tags of the group state"
 
 
 def test_nodes_of_the_fleet_itself_count_before_others_of_the_type() -> None:

@@ -63,11 +63,9 @@ class EndsInOutages:
 
     def _being_ended(self, region: Region) -> int:
         """Return how many nodes of the region EC2 ends now, or would be ended by this plan."""
-        leaving, owners = (
-            self._builder.view.inventory.leaving,
-            self._builder.view.inventory.fleet_of_node,
-        )
-        ending = {name for name in leaving if name in owners and owners[name].region == region}
+        inventory = self._builder.view.inventory
+        ours = inventory.leaving & inventory.fleet_of_node.keys()
+        ending = {name for name in ours if inventory.fleet_of_node[name].region == region}
         begun = {each.node for each in self._builder.removals if each.key.region == region}
         return len(ending | begun)
 

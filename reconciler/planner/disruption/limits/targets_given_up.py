@@ -27,7 +27,7 @@ def give_up_unasked(builder: PlanBuilder) -> None:
     """
     inventory, demand = builder.view.inventory, builder.view.demand
     if inventory.doubtful or demand.deferred or demand.left_out:
-        return  # nobody knows what pods that were not planned for ask for
+        return  # pods that were not planned for may need these nodes
     stuck = {each.instance.id: each.key for each in inventory.stuck}
     ends = [a for each in builder.removals for a in each.actions if _keeps_target(a, stuck)]
     failing = {stuck[a.instance] for a in ends}

@@ -13,6 +13,7 @@ from reconciler.model.fleet import Instance
 from reconciler.model.ids import FleetKey, InstanceId, NodeName
 from reconciler.model.saved_state import SavedFleetState
 from reconciler.model.snapshot import Snapshot
+from reconciler.model.text import cut
 from reconciler.planner.clocks import earliest_now
 from reconciler.planner.cool_off import cool_off
 from reconciler.planner.demand import FLEET
@@ -305,8 +306,11 @@ def with_stuck(
             saved = replace(saved, unavailable_until=None)
         row = 0
     floor = max((moment for moment in (counted, joined) if moment is not None), default=None)
-    launches = [(each.instance.launched_at, each.why) for each in failed]
-    new = [(at, why) for at, why in launches if at is not None and (floor is None or at > floor)]
+    new = [
+        (launched_at, each.why)
+        for each in failed
+        if (launched_at := each.instance.launched_at) and (floor is None or launched_at > floor)
+    ]
     until = saved.unavailable_until
     if row >= IN_A_ROW and until is not None and until > at:
         return saved
@@ -314,7 +318,7 @@ def with_stuck(
     saved = replace(saved, stuck_in_a_row=row, stuck_because=saved.stuck_because if row else "")
     if new:
         launched_at, why = max(new)
-        saved = replace(saved, last_stuck_launched_at=launched_at, stuck_because=why[:WHY_MAX])
+        saved = replace(saved, last_stuck_launched_at=launched_at, stuck_because=cut(why, WHY_MAX))
     if not new or row < IN_A_ROW:
         return saved
     failures = saved.failures + 1

@@ -36,6 +36,8 @@ FLEET_TAG = "fleet"
 """The tag of fleets, groups and instances that names the fleet of the config."""
 TEMPLATE_ID_TAG = "aws:ec2launchtemplate:id"
 """Source: Amazon EC2 user guide, tags that EC2 adds to instances of a launch template."""
+GROUP_SIZE_MAX_DEFAULT: Final = 1000
+"""MaxSize of a group that Terraform makes from a config without `max_capacity`."""
 NODE_TEMPLATE: Final = "k8s.io/cluster-autoscaler/node-template"
 """Prefix of Cluster Autoscaler's tags that describe a node of an empty group: `/label/<key>`,
 `/taint/<key>` or `/resources/<name>` follow."""

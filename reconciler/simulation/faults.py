@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 
 from reconciler.adapters.memory import MemoryWorld
-from reconciler.adapters.memory.fleets import Pool
+from reconciler.adapters.memory.fleet_record import Pool
 from reconciler.model.ids import FleetId, InstanceId
 
 End = Callable[[], None]

@@ -9,7 +9,13 @@ import orjson
 
 from reconciler.model.cluster import Namespace
 from reconciler.model.snapshot import Snapshot
-from reconciler.records.aws.encoding import encode_fleets, encode_history, encode_instances
+from reconciler.records.aws.encoding import (
+    encode_activities,
+    encode_fleets,
+    encode_groups,
+    encode_history,
+    encode_instances,
+)
 from reconciler.records.kubernetes.encoding import (
     encode_budget,
     encode_daemon_set,
@@ -62,9 +68,14 @@ def _cloud_files(snapshot: Snapshot) -> Iterator[tuple[str, bytes]]:
     if cloud is None:
         return
     for region in sorted(cloud.regions):
-        fleets = [each for each in cloud.fleets if each.region == region]
+        there = [each for each in cloud.fleets if each.region == region]
+        groups = [each for each in there if each.provider == "asg"]
+        fleets = [each for each in there if each.provider == "ec2-fleet"]
         instances = [each for each in cloud.instances if each.region == region]
-        answer = {"Region": region, **encode_fleets(fleets), **encode_instances(instances)}
+        answer = {"Region": region, **encode_fleets(fleets)}
+        answer |= encode_instances(instances, {each.id for each in groups})
+        if groups:
+            answer |= encode_groups(groups, instances) | encode_activities(groups)
         yield f"aws-{region}.json", _dump(answer)
         for fleet in fleets:
             history = {"Region": region, **encode_history(fleet)}

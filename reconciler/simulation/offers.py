@@ -7,7 +7,7 @@ from typing import Final
 from reconciler.adapters.memory import FleetShape
 from reconciler.model.cluster import NO_RESOURCES, Node, Resources
 from reconciler.model.demand import DemandLine, NodeFact
-from reconciler.model.fleet import InstanceOption
+from reconciler.model.fleet import GROUP_SIZE_MAX_DEFAULT, InstanceOption
 from reconciler.model.frozen import FrozenMap, Labels
 from reconciler.model.ids import NodeName, Region
 from reconciler.planner.fleets.new_nodes.daemons_that_fit import without_system
@@ -113,6 +113,7 @@ def shape_of(fleet: FleetSettings, region: Region, offers: Iterable[Offer]) -> F
     """Return a fleet of these offers as Terraform makes it."""
     mine = [each for each in offers if each.fleet is fleet and each.region == region]
     zones = zones_of(fleet, region)
+    is_ours = fleet.provider == "asg" and fleet.managed
     return FleetShape(
         name=fleet.name,
         region=region,
@@ -122,6 +123,10 @@ def shape_of(fleet: FleetSettings, region: Region, offers: Iterable[Offer]) -> F
         instance_type=mine[0].instance_type,
         zone=zones[0],
         lifecycle=fleet.lifecycle,
+        provider=fleet.provider,
+        group=fleet.auto_scaling_group or "",
+        min_size=0 if is_ours else None,
+        max_size=(fleet.max_capacity or GROUP_SIZE_MAX_DEFAULT) if is_ours else None,
         tags=FrozenMap(_tags(fleet)),
         pools=tuple((each.instance_type, zone) for each in mine for zone in zones),
         offers=FrozenMap({each.instance_type: each.allocatable for each in mine}),

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import partial
 
-from reconciler.adapters.memory import Call, Delays, MemoryWorld, Scoring
-from reconciler.adapters.memory.fleets import Pool
+from reconciler.adapters.memory import Delays, MemoryWorld, Scoring
+from reconciler.adapters.memory.fleet_record import FleetRecord, Pool
 from reconciler.model.demand import Demand, FleetFact
 from reconciler.model.errors import InputError
 from reconciler.model.fleet import Instance
@@ -192,18 +192,12 @@ class Simulation:
         fleets.launch_seconds = lambda _: chances.launch_seconds(self._launched)
         fleets.join_seconds = lambda _: chances.join_seconds(self._launched)
         fleets.watchers.append(self._launch)
+        fleets.target_watchers.append(self._retargeted)
 
-        self.world.log.watchers.append(self._called)
-
-    def _called(self, call: Call) -> None:
-        """Note each new target."""
-        if call.operation == "set_target_capacity":
-            fleet_id, capacity = call.arguments
-            assert isinstance(fleet_id, str)
-            assert isinstance(capacity, int)
-            fleet = FleetId(fleet_id)
-            name = self.world.fleets.records[fleet].shape.name
-            self._note_target(fleet, name, capacity, self.process.now)
+    def _retargeted(self, record: FleetRecord) -> None:
+        """Note a new target."""
+        now = self.world.clock.monotonic_seconds()
+        self._note_target(record.id, record.shape.name, record.target, now)
 
     def _plan_shortages(self) -> None:
         chances, fleets = self._options.chances, self.world.fleets

@@ -50,10 +50,14 @@ def simulate(files: Path, out: str, *more: str, demand: str = "trace.csv") -> in
     return run(["simulate", *words, "--out", f"{files}/{out}", *more])
 
 
+@pytest.mark.parametrize(
+    "small", ["size: small", "size: small, provider: asg, auto_scaling_group: a"]
+)
 def test_report_is_written_and_its_worst_moment_explained(
-    files: Path, capsys: pytest.CaptureFixture[str]
+    files: Path, capsys: pytest.CaptureFixture[str], small: str
 ) -> None:
     """From a trace to the reason why a pod waited, with files alone."""
+    (files / "sectors.yaml").write_text(CONFIG.replace("size: small", small))
     assert simulate(files, "report", "--speed-report", "-o", "json") == 0
     printed = capsys.readouterr()
     assert "20 pods," in printed.err
@@ -304,26 +308,17 @@ def test_generated_mix_is_demand(files: Path, capsys: pytest.CaptureFixture[str]
 
 
 @pytest.mark.parametrize(
-    ("change", "demand", "said"),
+    ("config", "demand", "said"),
     [
-        ("", "absent.csv", "no such file"),
-        ("sectors:", "trace.csv", "config"),
-        (
-            "fleets: [{size: small, provider: asg, auto_scaling_group: x}]",
-            "trace.csv",
-            "Auto Scaling group",
-        ),
+        (CONFIG, "absent.csv", "no such file"),
+        ("cluster: x\n", "trace.csv", "the config names no fleet"),
     ],
 )
 def test_fault_is_one_line_that_says_what_to_do(
-    files: Path, change: str, demand: str, said: str, capsys: pytest.CaptureFixture[str]
+    files: Path, config: str, demand: str, said: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Never a traceback."""
-    if change.startswith("fleets"):
-        head = CONFIG[: CONFIG.index("    fleets:")]
-        (files / "sectors.yaml").write_text(f"{head}    {change}\n")
-    elif change:
-        (files / "sectors.yaml").write_text("cluster: x\n")
+    (files / "sectors.yaml").write_text(config)
     assert simulate(files, "report", demand=demand) != 0
     error = capsys.readouterr().err
     assert said in error

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from reconciler.adapters.memory.fleets import FleetRecord
+from reconciler.adapters.memory.fleet_record import FleetRecord
 from reconciler.adapters.memory.world import MemoryWorld
 from reconciler.model.errors import NotFound, Refused, TerminationProtected, Unavailable
 from reconciler.model.fleet import Fleet, Instance, Provider
@@ -61,7 +61,7 @@ class MemoryCloud:
                 for record in self._fleets.of_region(region)
                 if self._provider in {None, record.shape.provider}
             ),
-            instances=tuple(instances),
+            instances=tuple(map(self._fleets.as_shown, instances)),
             regions=frozenset(answering),
             instances_known=True,
             instances_asked=True,
@@ -87,10 +87,10 @@ class MemoryCloud:
         Raises:
             Refused: A group would end instances of its own choice.
         """
-        record = self._fleets.records.get(fleet_id)
+        record = self._fleets.shown(region, fleet_id)
         if record is not None and record.is_group and capacity < record.target:
             raise Refused(fleet_id, f"is not lowered from {record.target} to {capacity}")
-        arguments = (fleet_id, capacity)
+        arguments = (record.id if record is not None else fleet_id, capacity)
         with self._world.log.call("set_target_capacity", fleet_id, str(capacity), arguments):
             self._fleets.set_target(self._record(region, fleet_id), capacity)
 
@@ -99,7 +99,8 @@ class MemoryCloud:
         with self._world.log.call("instances", ", ".join(ids)):
             self._require(region)
             found = (self._fleets.instances.get(each) for each in sorted(set(ids)))
-            return tuple(each for each in found if each is not None and each.region == region)
+            known = (each for each in found if each is not None and each.region == region)
+            return tuple(map(self._fleets.as_shown, known))
 
     def terminate(
         self,
@@ -111,7 +112,7 @@ class MemoryCloud:
         expected_target: int | None = None,
     ) -> int | None:
         """Lower the target, then end the instances, as for EC2 Fleet; for groups one by one."""
-        record = self._fleets.records.get(fleet_id)
+        record = self._fleets.shown(region, fleet_id)
         if self._provider == "asg" or (record is not None and record.is_group):
             return self._end_in_group(
                 region, fleet_id, ids, lower_target=lower_target, expected_target=expected_target
@@ -148,7 +149,7 @@ class MemoryCloud:
             with self._world.log.call("terminate_in_group", each, arguments=arguments):
                 record = self._record(region, fleet_id)
                 if lower_target and each in found and found[each].counts:
-                    record.target -= 1
+                    self._fleets.lower(record)
                 self._fleets.terminate(each)
         return live.target_capacity - len(alive) if lower_target else None
 
@@ -176,7 +177,7 @@ class MemoryCloud:
 
     def _record(self, region: Region, fleet_id: FleetId) -> FleetRecord:
         self._require(region)
-        record = self._fleets.records.get(fleet_id)
-        if record is None or record.shape.region != region:
+        record = self._fleets.shown(region, fleet_id)
+        if record is None:
             raise NotFound(f"fleet {fleet_id}", f"is not in {region}")
         return record

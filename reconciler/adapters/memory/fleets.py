@@ -1,10 +1,11 @@
 """The EC2 half of the in-memory world: maintain fleets, their instances, the nodes they become."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
 
 from reconciler.adapters.memory.clock import ManualClock
+from reconciler.adapters.memory.fleet_record import FleetRecord, Pool, id_in
 from reconciler.adapters.memory.pods import MemoryObjects
 from reconciler.adapters.memory.settings import Delays, FleetShape
 from reconciler.model.cluster import NOT_READY, Node
@@ -18,38 +19,6 @@ ZONE = "topology.kubernetes.io/zone"
 INSTANCE_TYPE = "node.kubernetes.io/instance-type"
 ERRORS_KEPT = 100
 """How many errors a fleet's history keeps."""
-Pool = tuple[Region, str, str]
-"""Region, instance type and zone: where EC2 has capacity or has none."""
-
-
-@dataclass(slots=True, kw_only=True)
-class FleetRecord:
-    """A fleet, and its faults."""
-
-    id: FleetId
-    shape: FleetShape
-    target: int
-    state: str = "active"
-    errors: list[FleetEvent] = field(default_factory=list)
-    refusal_code: str | None = None
-    """When set, no launch succeeds."""
-    not_joining: frozenset[tuple[str, str]] = frozenset()
-    """Instance types and zones whose instances do not become nodes."""
-    turns_ready: bool = True
-    """Whether nodes of its instances turn Ready."""
-    ends_after_seconds: float | None = None
-    """How long after its launch each instance ends by itself; None if it does not."""
-    slower_seconds: dict[tuple[str, str], float] = field(default_factory=dict)
-    """Added to each launch of a type in a zone."""
-    locked: bool = False
-    """Still `modifying`, so that ModifyFleet is refused."""
-    retry_planned: bool = False
-    version: str = "1"
-
-    @property
-    def is_group(self) -> bool:
-        """Return whether it is an Auto Scaling group, which ends instances beyond its target."""
-        return self.shape.provider == "asg"
 
 
 class MemoryFleets:
@@ -86,6 +55,8 @@ class MemoryFleets:
         """From running to a Ready node, called for each launch when it begins."""
         self.watchers: list[Callable[[Instance], None]] = []
         """Called with each launch."""
+        self.target_watchers: list[Callable[[FleetRecord], None]] = []
+        """Called with each fleet whose target was set after its creation."""
         self.termination_protected: set[InstanceId] = set()
         """Instances with DisableApiTermination: only EC2 itself ends them."""
         self.refused_pools: dict[Pool, str] = {}
@@ -96,11 +67,28 @@ class MemoryFleets:
     def add(self, shape: FleetShape, target: int) -> FleetRecord:
         """Create a fleet, as Terraform does."""
         is_group = shape.provider == "asg"
-        fleet_id = FleetId(shape.name if is_group else f"fleet-{len(self.records) + 1:012x}")
-        record = FleetRecord(id=fleet_id, shape=shape, target=target)
+        number = len(self.records) + 1
+        shown = FleetId(shape.group or shape.name if is_group else f"fleet-{number:012x}")
+        taken = self.records.get(shown)
+        elsewhere = taken is not None and taken.shape.region != shape.region
+        fleet_id = id_in(shape.region, shown) if elsewhere else shown
+        record = FleetRecord(id=fleet_id, shown_id=shown, shape=shape, target=target)
         self.records[fleet_id] = record
         self.fulfil(record)
         return record
+
+    def shown(self, region: Region, shown_id: FleetId) -> FleetRecord | None:
+        """Return the fleet that AWS calls this in the region; None if there is none."""
+        keys = (shown_id, id_in(region, shown_id))
+        found = (self.records[key] for key in keys if key in self.records)
+        return next((each for each in found if each.shape.region == region), None)
+
+    def as_shown(self, instance: Instance) -> Instance:
+        """Return the instance with the id of its fleet that AWS shows."""
+        record = self.records.get(instance.fleet_id) if instance.fleet_id else None
+        if record is None or record.shown_id == record.id:
+            return instance
+        return replace(instance, fleet_id=record.shown_id)
 
     def set_target(self, record: FleetRecord, target: int) -> None:
         """Set the target without terminations, as ModifyFleet does.
@@ -110,7 +98,7 @@ class MemoryFleets:
         """
         if record.locked:
             raise Conflict(record.shape.name, "the fleet is being modified")
-        record.target = target
+        self._retarget(record, target)
         if record.is_group:
             self.fulfil(record)
             return
@@ -122,6 +110,15 @@ class MemoryFleets:
 
         self._clock.call_later(self._delays.modify, done)
         self.fulfil(record)
+
+    def lower(self, record: FleetRecord) -> None:
+        """Lower the target by one and end nothing, as when a group ends a chosen instance."""
+        self._retarget(record, record.target - 1)
+
+    def _retarget(self, record: FleetRecord, target: int) -> None:
+        record.target = target
+        for watch in self.target_watchers:
+            watch(record)
 
     def members(self, record: FleetRecord) -> list[Instance]:
         """Return the fleet's instances that still count."""
@@ -297,7 +294,7 @@ class MemoryFleets:
             return
         self._change(instance_id, set_aside=True, protected=True)
         self._no_longer_counts(instance)
-        record.target -= int(decrement)
+        self._retarget(record, record.target - int(decrement))
         self.fulfil(record)
 
     def protect(self, instance_id: InstanceId, *, protected: bool) -> None:
@@ -312,7 +309,7 @@ class MemoryFleets:
             return
         self._change(instance_id, set_aside=False, protected=False)
         self._alive.setdefault(record.id, {})[instance_id] = None
-        record.target += 1
+        self._retarget(record, record.target + 1)
 
     def _no_longer_counts(self, instance: Instance) -> None:
         if instance.fleet_id is not None:
@@ -368,7 +365,7 @@ class MemoryFleets:
             status = "fulfilled"
         tags = {**shape.tags, "cluster": self._cluster, "fleet": shape.name}
         return Fleet(
-            id=record.id,
+            id=record.shown_id,
             name=shape.name,
             provider=shape.provider,
             region=shape.region,
@@ -381,6 +378,7 @@ class MemoryFleets:
             launch_template_version=record.version,
             instance_types=tuple(dict.fromkeys(kind for kind, _ in shape.all_pools())),
             zones=tuple(dict.fromkeys(z for _, z in shape.all_pools())) if record.is_group else (),
+            lifecycle=shape.lifecycle if record.is_group else None,
             capacity_errors=tuple(record.errors),
             min_size=shape.min_size,
             max_size=shape.max_size,

@@ -55,6 +55,8 @@ class FleetShape:
     zone: str = "us-west-2a"
     lifecycle: Lifecycle = "spot"
     provider: Provider = "ec2-fleet"
+    group: str = ""
+    """The name of an Auto Scaling group; empty: the fleet's."""
     min_size: int | None = None
     """Of a group only."""
     max_size: int | None = None

@@ -6,7 +6,8 @@ from datetime import datetime, timedelta
 
 from reconciler.adapters.memory.clock import ManualClock
 from reconciler.adapters.memory.faults import Call, CallLog
-from reconciler.adapters.memory.fleets import FleetRecord, MemoryFleets
+from reconciler.adapters.memory.fleet_record import FleetRecord
+from reconciler.adapters.memory.fleets import MemoryFleets
 from reconciler.adapters.memory.notices import MemoryMessages
 from reconciler.adapters.memory.pods import MemoryObjects
 from reconciler.adapters.memory.settings import BudgetShape, Delays, FleetShape, Scoring

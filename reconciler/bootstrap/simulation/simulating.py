@@ -100,7 +100,7 @@ def settings_of(path: str, flags: Flags) -> PlannerSettings:
     Raises:
         ConfigError: It has faults.
         UsageError: It names no cluster.
-        InputError: It has no fleets of EC2 to simulate.
+        InputError: It names no fleets.
     """
     return simulated_settings(path, resolved(load_with_overrides(path, flags)))
 
@@ -109,13 +109,10 @@ def simulated_settings(path: str, settings: PlannerSettings) -> PlannerSettings:
     """Return the settings if they can be simulated.
 
     Raises:
-        InputError: They have no fleets of EC2, or groups.
+        InputError: They have no fleets.
     """
     if not settings.fleets():
         raise InputError(path, "the config names no fleet", "simulations need `sectors`")
-    groups = [fleet.name for fleet in settings.fleets() if fleet.provider != "ec2-fleet"]
-    if groups:
-        raise InputError(path, f"{groups[0]} is an Auto Scaling group, which is not simulated")
     return settings
 
 

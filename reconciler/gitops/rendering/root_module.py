@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 from pathlib import PurePosixPath
-from typing import Any, Final
+from typing import Any
 
 from reconciler.config.base import Section
 from reconciler.config.fleets import FleetEntry
@@ -19,9 +19,7 @@ from reconciler.config.schema import SectorConfig
 from reconciler.config.terraform import Backend, Taint
 from reconciler.gitops.rendering.targets import directory_of
 from reconciler.model.errors import UsageError
-
-GROUP_SIZE_MAX_DEFAULT: Final = 1000
-"""The eks_group module's default."""
+from reconciler.model.fleet import GROUP_SIZE_MAX_DEFAULT
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

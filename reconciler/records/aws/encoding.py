@@ -1,10 +1,14 @@
-"""Fleets and instances of the model in the form of EC2's describe calls; see `read_fleets`."""
+"""Fleets, groups and instances of the model in the form of AWS's describe calls.
 
-from collections.abc import Iterable, Mapping
+See `read_fleets` and `read_groups`.
+"""
+
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from reconciler.model.fleet import Fleet, Instance
-from reconciler.records.aws.fields import FLEET_ID_TAG, TEMPLATE_VERSION_TAG
+from reconciler.model.ids import FleetId
+from reconciler.records.aws.fields import FLEET_ID_TAG, GROUP_NAME_TAG, TEMPLATE_VERSION_TAG
 from reconciler.records.times import rfc3339_exact
 
 Json = dict[str, Any]
@@ -15,9 +19,28 @@ def encode_fleets(fleets: Iterable[Fleet]) -> Json:
     return {"Fleets": [_fleet(each) for each in fleets]}
 
 
-def encode_instances(instances: Iterable[Instance]) -> Json:
-    """Return a describe-instances answer."""
-    return {"Reservations": [{"Instances": [_instance(each) for each in instances]}]}
+def encode_groups(groups: Iterable[Fleet], instances: Iterable[Instance]) -> Json:
+    """Return a describe-auto-scaling-groups answer.
+
+    Args:
+        groups: The groups.
+        instances: Instances, among them the members of the groups.
+    """
+    members: dict[str, list[Instance]] = {}
+    for each in instances:
+        if each.fleet_id is not None:
+            members.setdefault(each.fleet_id, []).append(each)
+    return {"AutoScalingGroups": [_group(each, members.get(each.id, ())) for each in groups]}
+
+
+def encode_instances(instances: Iterable[Instance], groups: Collection[FleetId] = ()) -> Json:
+    """Return a describe-instances answer.
+
+    Args:
+        instances: The instances.
+        groups: Which of their fleets are Auto Scaling groups.
+    """
+    return {"Reservations": [{"Instances": [_instance(each, groups) for each in instances]}]}
 
 
 def encode_history(fleet: Fleet) -> Json:
@@ -35,6 +58,24 @@ def encode_history(fleet: Fleet) -> Json:
             }
             for each in fleet.capacity_errors
         ],
+    }
+
+
+def encode_activities(groups: Iterable[Fleet]) -> Json:
+    """Return a describe-scaling-activities answer with the failed launches of groups."""
+    return {
+        "Activities": [
+            {
+                "ActivityId": f"{group.id}-{number}",
+                "AutoScalingGroupName": group.id,
+                "Description": "Launching a new EC2 instance.",
+                "StartTime": rfc3339_exact(each.at),
+                "StatusCode": "Failed",
+                "StatusMessage": f"{each.code} {each.message}".strip(),
+            }
+            for group in groups
+            for number, each in enumerate(group.capacity_errors)
+        ]
     }
 
 
@@ -62,10 +103,48 @@ def _fleet(fleet: Fleet) -> Json:
     }
 
 
-def _instance(instance: Instance) -> Json:
+def _group(group: Fleet, members: Iterable[Instance]) -> Json:
+    template = {
+        "LaunchTemplateId": group.launch_template_id,
+        "Version": group.launch_template_version,
+    }
+    spot = group.lifecycle == "spot"
+    found: Json = {
+        "AutoScalingGroupName": group.id,
+        "DesiredCapacity": group.target_capacity,
+        "MinSize": group.min_size or 0,
+        "MixedInstancesPolicy": {
+            "LaunchTemplate": {
+                "LaunchTemplateSpecification": template,
+                "Overrides": [{"InstanceType": each} for each in group.instance_types],
+            },
+            "InstancesDistribution": {"OnDemandPercentageAboveBaseCapacity": 0 if spot else 100},
+        },
+        "AvailabilityZones": list(group.zones),
+        "SuspendedProcesses": [] if group.rebalances_zones else [{"ProcessName": "AZRebalance"}],
+        "Instances": [_member(each) for each in members if not each.gone],
+        "Tags": _tags(group.tags),
+    }
+    if group.max_size is not None:
+        found["MaxSize"] = group.max_size
+    return found
+
+
+def _member(instance: Instance) -> Json:
+    return {
+        "InstanceId": instance.id,
+        "InstanceType": instance.instance_type,
+        "AvailabilityZone": instance.zone,
+        "LifecycleState": "Standby" if instance.set_aside else "InService",
+        "ProtectedFromScaleIn": instance.protected,
+    }
+
+
+def _instance(instance: Instance, groups: Collection[FleetId]) -> Json:
     own = {TEMPLATE_VERSION_TAG: instance.launch_template_version}
     if instance.fleet_id is not None:
-        own[FLEET_ID_TAG] = instance.fleet_id
+        in_group = instance.fleet_id in groups
+        own[GROUP_NAME_TAG if in_group else FLEET_ID_TAG] = instance.fleet_id
     found: Json = {
         "InstanceId": instance.id,
         "State": {"Name": instance.state},

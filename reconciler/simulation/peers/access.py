@@ -8,7 +8,7 @@ from reconciler.adapters.memory import MemoryCloud, MemoryCluster, MemoryWorld
 from reconciler.model.cluster import Node, Pod, Taint
 from reconciler.model.errors import NotFound, Refused
 from reconciler.model.fleet import Instance
-from reconciler.model.ids import FleetId, FleetKey, InstanceId, NodeName
+from reconciler.model.ids import FleetKey, InstanceId, NodeName
 from reconciler.model.snapshot import Snapshot
 from reconciler.observer.observe import observe
 from reconciler.planner.builder import PlanBuilder
@@ -104,17 +104,14 @@ class Access:
         Returns:
             The instances that were launched.
         """
-        fleet_id, fleets = self._ids[key], self.world.fleets
-        record = fleets.records[fleet_id]
+        fleets = self.world.fleets
+        record = fleets.records[self._ids[key]]
         before, target = {each.id for each in fleets.members(record)}, record.target
-        self._set_target(key, fleet_id, target + count)
+        fleets.set_target(record, target + count)
         after = fleets.members(record)
         if len(after) < record.target:
-            self._set_target(key, fleet_id, max(target, len(after)))
+            fleets.set_target(record, max(target, len(after)))
         return [each for each in after if each.id not in before]
-
-    def _set_target(self, key: FleetKey, fleet_id: FleetId, target: int) -> None:
-        self._cloud.set_target_capacity(key.region, fleet_id, target)
 
     def end(self, instance_id: InstanceId) -> None:
         """Terminate an instance, and lower its group's target with it."""

@@ -66,6 +66,7 @@ def _parts(
         yield replace(
             fleet,
             name=name if number else fleet.name,
+            auto_scaling_group=name if fleet.provider == "asg" else None,
             zone=zone,
             zones=(zone,),
             regions=(home,),

@@ -47,6 +47,7 @@ HeldCode = Literal[
     "unproven-cluster",
     "clock-skew",
     "stuck-cap",
+    "protected",
     "termination-protected",
     "unlisted-node",
     "outage",

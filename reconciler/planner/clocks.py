@@ -57,7 +57,7 @@ def decided_at(snapshot: Snapshot, nodes: Iterable[Node]) -> datetime:
     newest = max((each.created_at for each in nodes if each.created_at is not None), default=None)
     now = earliest_now(snapshot)
     if newest is not None:
-        now = max(now, newest + timedelta(seconds=1))
+        now = max(now, min(newest, snapshot.at) + timedelta(seconds=1))
     return min(now, snapshot.at)
 
 

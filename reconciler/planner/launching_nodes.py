@@ -4,7 +4,11 @@ from collections import Counter
 
 from reconciler.model.ids import FleetKey
 from reconciler.planner.builder import PlanBuilder
-from reconciler.planner.disruption.blockers.nodes import stated_protection, termination_protection
+from reconciler.planner.disruption.blockers.nodes import (
+    instance_protection,
+    stated_protection,
+    termination_protection,
+)
 
 
 def plan_launching(builder: PlanBuilder) -> None:
@@ -39,6 +43,7 @@ def _never_to_come(builder: PlanBuilder) -> Counter[FleetKey]:
         each.instance.id
         for each in inventory.stuck
         if view.statuses[each.key].may_end_nothing
+        or instance_protection(each.instance)
         or termination_protection(view, each.instance.id)
         or (each.node is not None and stated_protection(view, each.node))
     }

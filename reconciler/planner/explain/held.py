@@ -13,6 +13,7 @@ HELD: Final[Mapping[HeldCode, str]] = {
     "unproven-cluster": "nothing proves that this cluster runs the fleets' instances",
     "clock-skew": "our clock differs too much from EC2's or the API server's to say how old it is",
     "stuck-cap": "it never became a usable node, and no more such instances may be ended for now",
+    "protected": "it never became a node, and somebody protects it",
     "termination-protected": "it never became a node, and EC2 refuses to end it",
     "outage": "many nodes of its region are silent at once",
     "unlisted-node": "the list of nodes may be incomplete, and the instance may be a missing node",

@@ -26,6 +26,7 @@ HELD_REMEDIES: Final[Mapping[HeldCode, str]] = {
     "unproven-cluster": "check kube-context and config",
     "clock-skew": "fix time synchronisation",
     "stuck-cap": usual_remedy("fleet-unavailable", "never-joined"),
+    "protected": "find out why it does not join, and take the protection from scale-in away",
     "termination-protected": "take the protection from termination away",
     "outage": "look at the nodes' network and kubelets, and at AWS's health page; end dead ones"
     " yourself",

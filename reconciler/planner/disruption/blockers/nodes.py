@@ -21,15 +21,16 @@ from reconciler.planner.nodes.starting import unready_since, unready_time_ends_a
 from reconciler.planner.rules import Judge, first_irreplaceable, forbidding
 from reconciler.planner.view import ClusterView
 
+PROTECTED: Final = "protected"
 TERMINATION_PROTECTED: Final = "termination-protected"
 
 
 def instance_protection(instance: Instance | None) -> Blocker | None:
     """Return what protects the instance; None if nothing does, or if there is no instance."""
     if instance is not None and instance.set_aside:
-        return Blocker("protected", "its instance is in standby, or is being detached")
+        return Blocker(PROTECTED, "its instance is in standby, or is being detached")
     if instance is not None and instance.protected:
-        return Blocker("protected", "its instance is protected from scale-in")
+        return Blocker(PROTECTED, "its instance is protected from scale-in")
     return None
 
 
@@ -81,7 +82,7 @@ def stated_protection(view: ClusterView, node: Node) -> Blocker | None:
     """
     found = forbidding(node.annotations)
     if found:
-        return Blocker("protected", f"it is annotated {found}")
+        return Blocker(PROTECTED, f"it is annotated {found}")
     return instance_protection(view.inventory.instance_of_node.get(node.name))
 
 
@@ -208,4 +209,4 @@ def irreplaceable_pod(judge: Judge, pods: Iterable[Pod]) -> Blocker | None:
     if found is None:
         return None
     pod, ruling = found
-    return Blocker("protected", f"{pod.key}: {ruling.reason}", ruling.until)
+    return Blocker(PROTECTED, f"{pod.key}: {ruling.reason}", ruling.until)

@@ -1,6 +1,7 @@
 """Lowers targets of fleets whose instances become no usable nodes, where nothing asks for others.
 
-Otherwise EC2 would launch another instance for each that is ended, or ends by itself, without end.
+A fleet replaces single instances that fail. After three in a row, which make it unavailable, EC2
+would go on to launch another for each that is ended, or ends by itself, without end.
 Decided last, when it is known what asks for nodes.
 """
 
@@ -20,19 +21,18 @@ from reconciler.planner.offers import could_serve
 
 
 def give_up_unasked(builder: PlanBuilder) -> None:
-    """Lower targets by owed nodes that nothing asks for, with the ends of stuck instances.
+    """Lower targets of fleets in their cool-off by owed nodes that nothing asks for.
 
-    The target of an EC2 Fleet in its cool-off for such instances is lowered by all of them at once,
-    as there may be no instance left to end. A group would end some of its choice.
+    They are lowered with the ends of stuck instances. That of an EC2 Fleet is lowered by all that
+    it owes at once, as there may be no instance left to end. A group would end some of its choice.
     """
     inventory, demand = builder.view.inventory, builder.view.demand
     if inventory.doubtful or demand.deferred or demand.left_out:
         return  # pods that were not planned for may need these nodes
     stuck = {each.instance.id: each.key for each in inventory.stuck}
     ends = [a for each in builder.removals for a in each.actions if _keeps_target(a, stuck)]
-    failing = {stuck[a.instance] for a in ends}
-    failing |= {s.key for s in inventory.fleets if s.unavailable_kind == "never-joined"}
-    owing = [s for s in inventory.fleets if s.key in failing and s.launching]
+    failing = (s for s in inventory.fleets if s.unavailable_kind == "never-joined")
+    owing = [each for each in failing if each.launching]
     if not owing:
         return
     given_up: set[InstanceId] = set()
@@ -45,7 +45,7 @@ def give_up_unasked(builder: PlanBuilder) -> None:
         given_up.update(ended)
         lowers = CAPABILITIES[status.settings.provider].lowers_target
         left = owed - len(ended)
-        if left and lowers and status.unavailable_kind == "never-joined":
+        if left and lowers:
             because = f"nothing asks for {counted_noun(left, 'node')} of it; {status.unavailable}"
             target = builder.targets[status.key] - left
             builder.lower_target(status.key, target, "stuck-instance", because)

@@ -6,7 +6,9 @@ from reconciler.model.actions import TerminateInstance
 from reconciler.model.text import duration
 from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.disruption.blockers.nodes import (
+    PROTECTED,
     TERMINATION_PROTECTED,
+    instance_protection,
     termination_protection,
 )
 from reconciler.planner.disruption.limits.removals import target_may_fall
@@ -31,6 +33,10 @@ def propose(builder: PlanBuilder) -> None:
             continue  # it goes as a node that is not Ready, or as an empty one
         if status.may_end_nothing:
             continue  # EC2 would refuse it, and it would use up the limit of the others
+        protected = instance_protection(instance)
+        if protected is not None:
+            builder.hold(PROTECTED, instance=instance.id, detail=protected.detail)
+            continue
         if termination_protection(view, instance.id) is not None:
             builder.hold(TERMINATION_PROTECTED, instance=instance.id)
             continue

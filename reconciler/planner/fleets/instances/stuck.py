@@ -254,10 +254,12 @@ def _due(
         return
     keys = fleet_keys_by_instance(cloud, settings)
     wait = timedelta(seconds=settings.instance_init_seconds)
+    latest = max(now, snapshot.at)
     for each in cloud.instances:
-        if each.id in keys and each.counts and each.launched_at is not None:
-            since = each.launched_at + wait
-            node = nodes.of(each) if since <= max(now, snapshot.at) else None
+        launched = each.launched_at
+        if each.id in keys and each.counts and launched is not None and launched <= latest:
+            since = launched + wait
+            node = nodes.of(each) if since <= latest else None
             if since <= now or node is not None:
                 yield StuckInstance(key=keys[each.id], instance=each, since=since), node
 

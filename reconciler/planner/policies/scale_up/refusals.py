@@ -193,11 +193,11 @@ def _why(  # noqa: PLR0911 - a list of possible reasons, the first that holds
     blocked = None if status.settings.spot else kept_off(builder, waiting, status)
     if blocked is not None:
         return blocked
-    if fleet.full is not None:
-        return fleet.full
     if hopeless is not None:
         return *hopeless, ""
     found, certain = refuses_new_node(builder.sim, pod_class, fleet.row)
+    if fleet.full is not None:
+        return (*found, "") if found and certain else fleet.full
     limit = limit_reached(
         builder, status, over_budget=over_budget, held_back=number in purchases.held_back
     )

@@ -1,6 +1,7 @@
 """Batches of a rolling update that have to wait, or that something else comes in between of."""
 
 from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -213,3 +214,9 @@ def test_cordoned_new_node_is_not_kept_for_its_batch(cordoned: bool, code: str) 
     objects: list[Node | Pod] = [node("a", 9000, mark=1), node("b"), full("b"), on("a")]
     made = made_of(*objects, node("c", 300, unschedulable=cordoned), new="c")
     assert kept(made)["c"] == code
+
+
+def test_node_dated_in_the_last_year_that_there_is_ends_no_plan() -> None:
+    """The time of the next batch was counted from it, past the end of the calendar."""
+    late = replace(node("b"), created_at=datetime.max.replace(tzinfo=UTC))
+    assert marked(made_of(node("a"), late, full("a"), full("b"))).keys() <= {"a", "b"}

@@ -152,6 +152,13 @@ def test_label_that_only_some_new_nodes_have_is_named(wanted: dict[str, Any], co
     assert found["typed"].detail.endswith("a new node has a.large, b.large")
 
 
+def test_rule_that_no_new_node_meets_comes_before_the_fleets_maximum() -> None:
+    """Its owner raised max_capacity, and the pod waited for a pod that does not exist."""
+    pod = make_pod(pod_affinity=(near(HOSTNAME, app="db"),))
+    made = plan(make_snapshot(pod), make_settings(make_fleet_settings(max_capacity=0)))
+    assert reason(made).code == "pod-affinity"
+
+
 def test_each_fleet_of_the_sector_gives_its_own_reason() -> None:
     """Only the first fleet's reason would be shown, and the wrong one mended."""
     small = make_fleet_settings("small", cpu=4)

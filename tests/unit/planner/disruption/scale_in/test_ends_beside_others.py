@@ -33,7 +33,7 @@ def test_stuck_instance_that_ec2_does_not_end_holds_up_no_other() -> None:
     """The oldest comes first in each plan: no other would ever be ended."""
     refused = ProtectedInstance(instance=InstanceId("i-1"), at=ago(60))
     made = with_instances(2, 3600, protected_instances=(refused,))
-    assert ends(made) == {"i-0": True}
+    assert ends(made) == {"i-0": False}
     assert {each.instance: each.code for each in made.held} == {"i-1": "termination-protected"}
 
 

@@ -33,6 +33,8 @@ LARGE = make_fleet_settings("large", cpu=8, memory="32Gi", price="0.30")
 AGENT = Taint(key="node.cilium.io/agent-not-ready", value="", effect="NoSchedule")
 EVERYTHING = Toleration(operator="Exists")
 """As network plugins have it."""
+ONLY_THESE = {"raise_limits": RaiseLimits(nodes_per_cycle=0)}
+"""No fleet may be raised, so that pods have the nodes that launch and no others."""
 AGE = 1000.0
 """Seconds; `instance_init_time` is 900 s."""
 
@@ -103,32 +105,37 @@ def test_saved_state_says_what_is_the_matter() -> None:
     assert state.stuck_because == "node a was never Ready"
 
 
-def test_target_falls_with_a_dead_node_that_nothing_asks_for() -> None:
+@pytest.mark.parametrize(("number", "falls"), [(1, False), (2, False), (3, True)])
+def test_target_falls_with_the_third_dead_node_that_nothing_asks_for(
+    number: int, falls: bool
+) -> None:
     """EC2 launched, and we ended, one every six minutes for nobody."""
-    made = made_of(dead())
-    assert ends(made) == [("a", True)]
-    assert [f.target for f in made.fleets] == [0, 0]
+    names = "abc"[:number]
+    made = made_of(*map(dead, names))
+    assert ends(made) == [(name, falls) for name in names]
+    assert [f.target for f in made.fleets] == [0 if falls else number, 0]
 
 
 def test_target_stays_where_pods_wait() -> None:
     """They would be without a node, and buy another at once."""
-    made = made_of(dead(), make_pod())
-    assert ends(made) == [("a", False)]
+    made = made_of(dead(), dead("b"), dead("c"), make_pod(), settings=ONLY_THESE)
+    assert {lowered for _, lowered in ends(made)} == {False}
     assert not [a for a in made.actions if isinstance(a, SetCapacity)]
 
 
 @pytest.mark.parametrize(("cpu", "falls"), [("3500m", False), ("7", True), ("64", True)])
 def test_pod_that_no_node_of_the_fleet_suits_asks_for_none(cpu: str, falls: bool) -> None:
     """One pod that is too large for everything kept EC2 launching machines that die."""
-    apart = {"raise_limits": RaiseLimits(nodes_per_cycle=0)}
-    made = made_of(dead(), dead("b"), make_pod(cpu=cpu), make_pod("q", cpu=cpu), settings=apart)
+    pods = [make_pod(name, cpu=cpu) for name in "pqr"]
+    made = made_of(dead(), dead("b"), dead("c"), *pods, settings=ONLY_THESE)
     assert {lowered for _, lowered in ends(made)} == {falls}
 
 
 def test_target_never_falls_below_the_minimum() -> None:
     """The fleet would be raised to it again in the next plan."""
     least = replace(SMALL, min_capacity=1)
-    assert ends(made_of(dead(), small=least)) == [("a", False)]
+    made = made_of(dead(), dead("b"), dead("c"), small=least)
+    assert sorted(lowered for _, lowered in ends(made)) == [False, True, True]
 
 
 def test_demand_moves_after_three_in_a_row() -> None:

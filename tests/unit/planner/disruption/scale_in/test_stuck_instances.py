@@ -75,14 +75,33 @@ def test_stuck_instance_is_replaced_not_given_up() -> None:
     assert [f.target for f in made.fleets] == [1]
 
 
-def test_target_falls_with_a_stuck_instance_that_nothing_asks_for() -> None:
+@pytest.mark.parametrize(("before", "falls"), [(0, False), (1, False), (2, True)])
+def test_target_falls_from_the_third_in_a_row_that_nothing_asks_for(
+    before: int, falls: bool
+) -> None:
     """EC2 launched, and we ended, three of them an hour for pods that had gone long ago."""
-    made = with_instances(1, 1000)
+    state = SavedFleetState(
+        fleet=FLEET.name, region=HOME, stuck_in_a_row=before, last_stuck_launched_at=ago(5000)
+    )
+    made = with_instances(1, 1000, fleet_states=(state,) if before else ())
     (action,) = made.actions
     assert isinstance(action, TerminateInstance)
-    assert action.decrement
-    assert action.because.endswith("still no node: nothing asks for another in its place")
-    assert [f.target for f in made.fleets] == [0]
+    assert action.decrement == falls
+    said = "nothing asks for another in its place" if falls else "its fleet launches another"
+    assert f"still no node: {said}" in action.because
+    assert [f.target for f in made.fleets] == [0 if falls else 1]
+
+
+def test_instance_that_somebody_protects_is_held() -> None:
+    """Whoever protects one that does not join wants to look at it, and it was gone."""
+    group = make_fleet_settings(provider="asg", auto_scaling_group="workers")
+    live = replace(make_fleet(group, 2, id="workers"), name="workers")
+    found = [instance(live, "i-0", 1000, protected=True), instance(live, "i-1", 1000)]
+    snapshot = make_snapshot(cloud=make_cloud(live, instances=found), **kept_proof(live))
+    made = plan(snapshot, make_settings(group))
+    assert ended(made) == ["i-1"]
+    detail = "its instance is protected from scale-in"
+    assert [(h.instance, h.code, h.detail) for h in made.held] == [("i-0", "protected", detail)]
 
 
 def test_nothing_is_stuck_where_instances_are_not_known() -> None:

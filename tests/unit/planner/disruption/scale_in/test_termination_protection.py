@@ -179,9 +179,9 @@ def test_instance_of_a_lost_fleet_is_held_too() -> None:
 def test_instance_that_never_joined_is_held() -> None:
     """Its end would be asked for in each cycle."""
     made = with_instances(2, 7200, **refused("i-0"))
-    assert ends(made) == [("i-1", True)]
+    assert ends(made) == [("i-1", False)]
     assert [(each.instance, each.code) for each in made.held] == [("i-0", CODE)]
-    assert ends(with_instances(1, 7200, **refused("i-0", HOUR))) == [("i-0", True)]
+    assert ends(with_instances(1, 7200, **refused("i-0", HOUR))) == [("i-0", False)]
 
 
 @pytest.mark.parametrize(("seconds", "expected"), [(60, []), (HOUR, [("i-dead", False)])])

@@ -212,7 +212,7 @@ def _with_errors(saved: SavedFleetState, sign: Signs, at: datetime) -> SavedFlee
     # EC2's clock may be ahead of ours: its errors of the last seconds count as of now.
     told = [
         replace(error, at=min(error.at, at))
-        for error in live.capacity_errors
+        for error in live.launch_errors
         if at - FORGOTTEN_AFTER < error.at <= at + SKEW_MAX
     ]
     new = [error for error in told if counted is None or error.at > counted]

@@ -195,7 +195,7 @@ def test_cost_limit_names_the_least_that_pays_for_the_node() -> None:
 def test_unavailable_fleet_is_to_be_waited_for() -> None:
     """No setting makes capacity that EC2 does not have."""
     fleet = make_fleet_settings("small")
-    live = make_fleet(fleet, capacity_errors=(capacity_error(),))
+    live = make_fleet(fleet, launch_errors=(capacity_error(),))
     found = explained(make_snapshot(make_pod(), cloud=make_cloud(live)), make_settings(fleet))
     assert found.fleets[0].code == "fleet-unavailable"
     assert found.change[0].startswith("wait for primary-small: InsufficientInstanceCapacity")

@@ -133,10 +133,11 @@ def _headroom(config: SectorConfig) -> tuple[planner.Headroom, ...]:
 
 
 def _reserve(config: SectorConfig) -> Reserve:
-    """Return what of each new node is reserved; of groups' nodes only if the config states it."""
+    """Return what of each new node is reserved; of groups' nodes only what the config states."""
     amounts = {"cpu": config.reserved_cpu_milli, "memory": config.reserved_memory_bytes}
-    stated = {"reserved_cpu_milli", "reserved_memory_bytes"} & config.model_fields_set
-    return Reserve(stated=FrozenMap(amounts), groups_as_eks=not stated)
+    keys = {"cpu": "reserved_cpu_milli", "memory": "reserved_memory_bytes"}
+    left_open = frozenset(name for name, key in keys.items() if key not in config.model_fields_set)
+    return Reserve(amounts=FrozenMap(amounts), groups_as_eks=left_open)
 
 
 def _stuck_ends(config: SectorConfig) -> planner.StuckEndSettings:

@@ -51,9 +51,9 @@ from reconciler.planner.disruption.spot_rules import (
     spot_rows,
 )
 from reconciler.planner.disruption.state import Disruption, disruption_of
+from reconciler.planner.disruption_settings import ScaleInSettings, SpotRescheduler
 from reconciler.planner.nodes.drain_taints import is_draining
 from reconciler.planner.rules import Judge, Verdict, judge_of
-from reconciler.planner.settings import ScaleInSettings, SpotRescheduler
 from reconciler.planner.view import ClusterView
 
 

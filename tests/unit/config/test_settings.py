@@ -11,8 +11,9 @@ from reconciler.config.resolve import ResolvedFleet, resolve_fleets
 from reconciler.model.cluster import Taint
 from reconciler.model.errors import UsageError
 from reconciler.model.frozen import FrozenMap
+from reconciler.planner.disruption_settings import EVERY_DAY, GracePeriod
 from reconciler.planner.reserve import NodeReserve, Reserve
-from reconciler.planner.settings import EVERY_DAY, FleetSettings, GracePeriod, RaiseLimits
+from reconciler.planner.settings import FleetSettings, RaiseLimits
 from tests.unit.config.documents import COMPLETE, config_of
 
 GIB = 2**30

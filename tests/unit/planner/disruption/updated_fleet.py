@@ -14,11 +14,9 @@ from reconciler.model.frozen import FrozenMap
 from reconciler.model.plan import Plan
 from reconciler.model.saved_state import SavedFleetState
 from reconciler.model.text import rfc3339
+from reconciler.planner.disruption_settings import RollingUpdate
 from reconciler.planner.planner import plan
-from reconciler.planner.settings import (
-    FleetSettings,
-    RollingUpdate,
-)
+from reconciler.planner.settings import FleetSettings
 from tests.builders import (
     HOME,
     NOW,

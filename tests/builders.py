@@ -35,12 +35,8 @@ from reconciler.model.selectors import (
     Requirement,
 )
 from reconciler.model.snapshot import CloudState, ClusterState, Snapshot
-from reconciler.planner.settings import (
-    FleetSettings,
-    PlannerSettings,
-    ScaleInSettings,
-    SectorSettings,
-)
+from reconciler.planner.disruption_settings import ScaleInSettings
+from reconciler.planner.settings import FleetSettings, PlannerSettings, SectorSettings
 
 NOW = datetime(2026, 1, 31, 12, 0, tzinfo=UTC)
 """A Saturday noon."""

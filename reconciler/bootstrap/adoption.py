@@ -9,7 +9,7 @@ from reconciler.adapters.aws import home_region
 from reconciler.adapters.aws.adoptable import read_adoptable
 from reconciler.adapters.files.reading import read_inputs
 from reconciler.config.catalogue import load_catalogue
-from reconciler.config.document import read_document
+from reconciler.config.document import read_document, with_stated_keys
 from reconciler.config.loader import parse_config, read_config_bytes
 from reconciler.config.rules.names import check_cluster_name
 from reconciler.gitops.adoption.adopt import Adoption, adopt
@@ -105,7 +105,7 @@ def _base(config: str | None) -> tuple[Mapping[str, Any], str | None, str]:
     content = read_config_bytes(config)
     parsed = parse_config(content, name=config)
     home = parsed.regions[0] if parsed.regions else ""
-    return read_document(content, name=config), parsed.cluster, home
+    return with_stated_keys(read_document(content, name=config)), parsed.cluster, home
 
 
 def _answers(request: AdoptionRequest, home: str) -> tuple[Region, list[Answer], tuple[str, ...]]:

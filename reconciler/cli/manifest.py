@@ -1,6 +1,7 @@
 """`reconciler manifest`: install.yaml of a sector config."""
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Final, Literal
 
@@ -25,6 +26,7 @@ from reconciler.install.settings import (
     extra_paths,
     tolerations_of,
 )
+from reconciler.install.spot_nodes import SPOT_LABELS, without_node_watch
 from reconciler.machine.plain_file import open_plain
 from reconciler.model.errors import InputError, UsageError
 
@@ -128,6 +130,9 @@ def command(
     check(settings, loaded)
     if identity is None:
         sys.stderr.write(_NO_IDENTITY)
+    unseen = without_node_watch(loaded) if node_watch else ()
+    if unseen:
+        sys.stderr.write(_no_node_watch(unseen))
     print_document(render_manifest(settings, __version__))
 
 
@@ -136,6 +141,16 @@ _NO_IDENTITY = (
     " may not change fleets (give irsa=ROLE_ARN or pod-identity=ROLE_ARN; none says that the"
     " node's role is meant)\n"
 )
+
+
+def _no_node_watch(fleets: Sequence[str]) -> str:
+    labels = ", ".join(f"{key}={value}" for key, value in SPOT_LABELS)
+    return (
+        "warning: --node-watch: the config does not show that nodes of"
+        f" {', '.join(fleets)} have one of the labels {labels}, by which the node watch finds spot"
+        " nodes: without one it does not run there (set the first in the launch template,"
+        " --node-labels)\n"
+    )
 
 
 def _image(stated: str | None) -> str:

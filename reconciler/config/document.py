@@ -34,6 +34,40 @@ def write_document(document: Mapping[str, Any]) -> str:
     return yaml.dump(document, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=WIDTH)
 
 
+def with_stated_keys(document: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a config without the keys that have no value, which count as missing there.
+
+    That is so in the config itself, its sectors, its fleets and their module variables. What people
+    name themselves, such as tags, stays.
+    """
+    stated = _section(document)
+    sectors = stated.get("sectors")
+    if isinstance(sectors, Mapping):
+        stated["sectors"] = {name: _sector(each) for name, each in sectors.items()}
+    return stated
+
+
+def _sector(sector: Any) -> Any:
+    if not isinstance(sector, Mapping):
+        return sector
+    stated = _section(sector)
+    if isinstance(fleets := stated.get("fleets"), list):
+        stated["fleets"] = [_section(e) if isinstance(e, Mapping) else e for e in fleets]
+    return stated
+
+
+def _section(section: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the keys of a section that have a value, and those of its module variables."""
+    stated = {key: value for key, value in section.items() if not _is_null(value)}
+    if isinstance(variables := stated.get("terraform"), Mapping):
+        stated["terraform"] = {k: v for k, v in variables.items() if not _is_null(v)}
+    return stated
+
+
+def _is_null(value: object) -> bool:
+    return isinstance(value, UnquotedText) and value.is_null
+
+
 class _Dumper(yaml.SafeDumper):
     def ignore_aliases(self, data: Any) -> bool:  # noqa: ARG002 - its signature
         """Spell everything out: anchors in a file that was not written with them puzzle people."""

@@ -72,10 +72,11 @@ class SectorConfig(Section):
     """Share added to the requests that size new capacity; Cluster Autoscaler and Karpenter add
     nothing (0)."""
     reserved_cpu_milli: CpuMilli = Field(default=1000, alias="reserved_cpus")
-    """CPU that a new node lacks for system and DaemonSets, as a Kubernetes quantity (1). If neither
-    this nor `reserved_memory` is stated, Auto Scaling groups lack what EKS's images reserve."""
+    """CPU that a new node lacks for system and DaemonSets, as a Kubernetes quantity (1). Unless it
+    is stated, new nodes of Auto Scaling groups lack what EKS's images reserve, and DaemonSets."""
     reserved_memory_bytes: Bytes = Field(default=2_684_354_560, alias="reserved_memory")
-    """Memory that a new node lacks for system and DaemonSets, as a Kubernetes quantity (2.5Gi)."""
+    """Memory that a new node lacks for system and DaemonSets, as a Kubernetes quantity (2.5Gi); of
+    Auto Scaling groups, as for `reserved_cpus`, only if it is stated."""
     default_sector: Name | None = None
     """Sector of pods that select none; without it such pods are ignored."""
     expander: Expander = "cost"

@@ -18,7 +18,7 @@ from reconciler.config.faults import out_of_range, quoted, wrong_type
 from reconciler.model import ids
 from reconciler.model.host_port import host_and_port
 from reconciler.model.name_expression import parse_expression
-from reconciler.planner import settings as planner
+from reconciler.planner import disruption_settings as planner
 
 T = TypeVar("T")
 NumberT = TypeVar("NumberT", int, float, Decimal)

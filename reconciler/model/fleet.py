@@ -121,7 +121,8 @@ class Fleet:
     """The zones in which it launches: only for Auto Scaling groups; empty if unknown."""
     lifecycle: Lifecycle | None = None
     """Auto Scaling: what the next instance of a group will be; None if unknown."""
-    capacity_errors: tuple[FleetEvent, ...] = ()
+    launch_errors: tuple[FleetEvent, ...] = ()
+    """Its failed launches, oldest first, whether for lack of capacity or for another reason."""
     changed_at: datetime | None = None
     """When its history last shows a request to create or modify it; None when unknown."""
     min_size: int | None = None

@@ -73,6 +73,9 @@ class ClusterState:
     """Objects of unused kinds and objects that could not be read."""
     relists: int = 1
     """Full lists read since start; the safety stop needs two that agree."""
+    heard_again: bool = False
+    """Whether the API server was out of reach shortly before, and no second list has confirmed the
+    first one since: it shows kubelets as they were before the server heard them again."""
     server_time: datetime | None = None
     """The API server's own clock when this was observed; None when it is not known."""
 

@@ -14,6 +14,13 @@ from reconciler.planner.reservations import Reservation
 def pieces_asked_for(
     builder: PlanBuilder, reservations: Iterable[Reservation]
 ) -> tuple[HeadroomPieces, ...]:
+    """Return the headroom of the config that a node could hold, as `headroom_asked_for`."""
+    return tuple(each for each in headroom_asked_for(builder, reservations) if each.has_size)
+
+
+def headroom_asked_for(
+    builder: PlanBuilder, reservations: Iterable[Reservation]
+) -> tuple[HeadroomPieces, ...]:
     """Return all headroom of the config, given the places that pods get in the plan."""
     view = builder.view
     return headroom_pieces(

@@ -365,7 +365,7 @@ class PlanBuilder:
         """End the instance of a drained node; the target is lowered if the action says so."""
         if action.precondition != "orphan":  # whose fleet is gone, though one may have its name
             key = FleetKey(name=action.fleet, region=action.region)
-            self.sizes.end_node(key, decrement=action.decrement)
+            self.sizes.end_node(key, action.node, decrement=action.decrement)
         self._actions.append(action)
 
     def delete_terminated(self, action: DeleteNode) -> None:

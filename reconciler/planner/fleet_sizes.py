@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from reconciler.model.ids import FleetKey
+from reconciler.model.ids import FleetKey, NodeName
 from reconciler.planner.view import ClusterView
 
 
@@ -54,15 +54,16 @@ class FleetSizes:
         self._targets[key] = to
         self._add(key, self._cost(key) - before)
 
-    def end_node(self, key: FleetKey, *, decrement: bool) -> None:
+    def end_node(self, key: FleetKey, name: NodeName | None, *, decrement: bool) -> None:
         """Count one node of the fleet as ended.
 
         Args:
             key: The fleet.
+            name: The node: one that never joined is none of those that `size_of` counts.
             decrement: Whether its target is lowered with it.
         """
         before = self._cost(key)
-        self._ended[key] += 1
+        self._ended[key] += name in self._view.statuses[key].joined_nodes
         self._targets[key] -= decrement
         self._add(key, self._cost(key) - before)
 

@@ -17,7 +17,7 @@ class Cloud(Protocol):
     """
 
     def observe(self, regions: Sequence[Region]) -> CloudState:
-        """Read fleets, their capacity errors and instances: one describe of each kind per region.
+        """Read fleets, their failed launches and instances: one describe of each kind per region.
 
         A region that does not answer is left out of `CloudState.regions`.
         """

@@ -20,6 +20,7 @@ from reconciler.planner.placement.kinds import (
     REGION,
     with_older_keys,
 )
+from reconciler.planner.reserve import NodeReserve
 from reconciler.planner.settings import FleetSettings, PlannerSettings
 
 ZONES_OF_A_REGION = ("a", "b", "c")
@@ -68,11 +69,11 @@ def offers_of(
     known = _recorded(lines)
     found = []
     for fleet, region in fleets_of(settings):
-        made, reserved = [], settings.reserve.of(fleet.provider)
+        made, reserve = [], settings.reserve.of(fleet.provider)
         for option in fleet.options:
             kind, called = option.instance_type, fleet_of.get(fleet.name, fleet.name)
             offered = known.get((called, kind)) or known.get(("", kind))
-            made.append(_offer(fleet, region, option, reserved, offered))
+            made.append(_offer(fleet, region, option, reserve, offered))
         found += sorted(made, key=lambda offer: (offer.usd_per_hour, offer.instance_type))
     return found
 
@@ -144,7 +145,7 @@ def _offer(
     fleet: FleetSettings,
     region: Region,
     option: InstanceOption,
-    reserved: Resources | None,
+    reserve: NodeReserve,
     offered: Resources | None,
 ) -> Offer:
     """Return the offer of one type; nodes of it offer what was recorded, else what is expected."""
@@ -155,7 +156,7 @@ def _offer(
         instance_type=kind,
         usd_per_hour=usual_usd_per_hour(option.resources) if usd is None else float(usd),
         priced=usd is not None,
-        allocatable=offered or _allocatable(fleet, option, reserved),
+        allocatable=offered or _allocatable(fleet, option, reserve),
         labels=FrozenMap(
             {
                 **fleet.labels,
@@ -172,16 +173,15 @@ def _offer(
     )
 
 
-def _allocatable(
-    fleet: FleetSettings, option: InstanceOption, reserved: Resources | None
-) -> Resources:
+def _allocatable(fleet: FleetSettings, option: InstanceOption, reserve: NodeReserve) -> Resources:
     """Return what planning expects of a new node (see `planner.fleets.new_nodes`)."""
     if fleet.allocatable is not None:
         return fleet.allocatable
     left = dict(option.resources)
     if fleet.ephemeral_storage_bytes:
         left["ephemeral-storage"] = fleet.ephemeral_storage_bytes
-    if reserved is None:
-        return FrozenMap({**without_system(left), **option.allocatable})
-    rest = {name: max(0, n - reserved.get(name, 0)) for name, n in left.items()}
+    rest = {name: max(0, n - reserve.amounts.get(name, 0)) for name, n in left.items()}
+    if reserve.as_eks:
+        estimated = without_system(left)
+        rest |= {name: estimated[name] for name in reserve.as_eks}
     return FrozenMap({**rest, **option.allocatable})

@@ -29,8 +29,9 @@ from reconciler.planner.descheduler_settings import (
     TooManyRestarts,
     TopologySpread,
 )
+from reconciler.planner.disruption_settings import NodeLabel, SpotRescheduler
 from reconciler.planner.planner import plan
-from reconciler.planner.settings import NodeLabel, PlannerSettings, SpotRescheduler
+from reconciler.planner.settings import PlannerSettings
 from tests.benchmarks import clusters, pods
 from tests.benchmarks.cases import Made
 from tests.benchmarks.report import percentile

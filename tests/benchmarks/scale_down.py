@@ -17,8 +17,9 @@ from time import perf_counter, process_time
 from reconciler.model.actions import EvictPod, begins_drain
 from reconciler.model.snapshot import Snapshot
 from reconciler.planner.capacity.search_cache import forget_searches
+from reconciler.planner.disruption_settings import ScaleInSettings
 from reconciler.planner.planner import plan
-from reconciler.planner.settings import PlannerSettings, ScaleInSettings
+from reconciler.planner.settings import PlannerSettings
 from tests.builders import (
     make_cloud,
     make_fleet,

@@ -141,7 +141,7 @@ def test_groups_are_left_alone_where_the_config_names_sectors(desk: Desk) -> Non
 
 @pytest.mark.parametrize(
     ("config", "placed"),
-    [("", True), ("reserved_cpus: 1\n", False), ("reserved_memory: 1Gi\n", False)],
+    [("", True), ("reserved_cpus: 1\n", False), ("reserved_memory: 1Gi\n", True)],
 )
 def test_pod_that_fits_what_eks_leaves_gets_a_node_of_an_empty_group(
     desk: Desk, config: str, placed: bool

@@ -160,7 +160,7 @@ def test_zones_are_balanced_and_one_without_capacity_is_passed_over(world: Group
     world.advance(60)
     assert zones[0] in {each.zone for each in world.members(name)}
     assert len(world.members(name)) == 4
-    assert world.observed(name).capacity_errors == ()
+    assert world.observed(name).launch_errors == ()
 
 
 def test_group_keeps_its_instance_types_when_its_owner_changes_its_size(

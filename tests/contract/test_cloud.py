@@ -230,8 +230,8 @@ def test_missing_capacity_shows_as_an_error_of_the_fleet(world: CloudWorld) -> N
     world.port.set_target_capacity(HOME, fleet_id, 2)
     world.advance(120)
     fleet = world.observed(fleet_id)
-    assert "InsufficientInstanceCapacity" in {event.code for event in fleet.capacity_errors} | {
-        word for event in fleet.capacity_errors for word in event.message.split()
+    assert "InsufficientInstanceCapacity" in {event.code for event in fleet.launch_errors} | {
+        word for event in fleet.launch_errors for word in event.message.split()
     }
     assert fleet.fulfilled_capacity == 0
 

@@ -13,8 +13,18 @@ from reconciler.adapters.kubernetes.kinds import KINDS
 from reconciler.adapters.kubernetes.reflector import Reflector
 from reconciler.adapters.kubernetes.signal import ThreadedChangeSignal
 from reconciler.model.errors import ObservationError, Unavailable
+from reconciler.model.snapshot import ClusterState
 from reconciler.records.kubernetes import ObjectDecoder
-from tests.contract.kubernetes_api import ApiScript, event, kubeconfig, pod_json, until, watching
+from tests import waiting
+from tests.contract.kubernetes_api import (
+    LONG_SECONDS,
+    ApiScript,
+    event,
+    kubeconfig,
+    pod_json,
+    until,
+    watching,
+)
 from tests.contract.scripted import Answer, Request, json_answer
 
 
@@ -52,6 +62,37 @@ def test_machine_that_slept_makes_observations_fail(tmp_path: Path) -> None:
         hours[0] = 8.0
         with pytest.raises(ObservationError, match="not heard of for 28800 s"):
             cluster.observe()
+
+
+def test_first_list_after_the_server_was_out_of_reach_says_so(tmp_path: Path) -> None:
+    """It shows nodes as not Ready whose kubelets the server had not heard again yet."""
+    script, hours = ApiScript(), [0.0]
+
+    def restarting(request: Request) -> Answer:
+        if hours[0] and "watch=1" in request.path:
+            return json_answer({"message": "starting"}, 503)
+        return script(request)
+
+    with watching(
+        tmp_path,
+        restarting,
+        confirm_seconds=LONG_SECONDS,
+        awake_seconds=lambda: 3600.0 * hours[0],
+    ) as cluster:
+        try:
+            assert not until(cluster, lambda _: script.watches > 0).heard_again
+            hours[0] = 8.0
+        finally:
+            script.hold.set()
+
+        def look() -> ClusterState | None:
+            try:
+                return cluster.observe()
+            except ObservationError:
+                return None
+
+        found = waiting.until(lambda: "no list", look, pause=cluster.wait_for_change)
+        assert (found.relists, found.heard_again) == (1, True)
 
 
 class Lasting:

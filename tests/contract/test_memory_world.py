@@ -105,7 +105,7 @@ def test_fleet_without_capacity_launches_when_there_is_some_again() -> None:
     arranged.world.refuse_launches(arranged.fleet, "InsufficientInstanceCapacity")
     arranged.cloud.set_target_capacity(HOME, arranged.fleet, 2)
     arranged.world.advance(200)
-    assert len(arranged.cloud.fleet(HOME, arranged.fleet).capacity_errors) > 1
+    assert len(arranged.cloud.fleet(HOME, arranged.fleet).launch_errors) > 1
     arranged.world.refuse_launches(arranged.fleet, None)
     arranged.world.advance(60)
     assert len(arranged.world.nodes()) == 2

@@ -56,6 +56,6 @@ def test_cloud_snapshot_reads_back_to_what_was_observed(tmp_path: Path) -> None:
         cluster = world.cluster
         world.close()
     offline = CloudFiles(paths).of_region(cloud_worlds.HOME, cluster=cluster)
-    assert live.fleets[0].capacity_errors
+    assert live.fleets[0].launch_errors
     # Who answered is of use only while observations are merged, and is in no file.
     assert offline.observe(regions) == replace(live, server_time=None, providers=frozenset())

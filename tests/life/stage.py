@@ -6,16 +6,14 @@ from typing import Any
 from reconciler.adapters.memory import Delays, FleetShape, MemoryWorld
 from reconciler.model.cluster import Node, Resources
 from reconciler.model.ids import FleetId, NodeName, Region
-from reconciler.planner.settings import (
-    FleetSettings,
-    Headroom,
+from reconciler.planner.disruption_settings import (
     NodeLabel,
-    PlannerSettings,
     RollingUpdate,
     ScaleInSettings,
     SpotRescheduler,
     SpotReturn,
 )
+from reconciler.planner.settings import FleetSettings, Headroom, PlannerSettings
 from reconciler.simulation.process import Process
 from tests.builders import AWAY, HOME, amounts, labelled, make_fleet_settings, make_settings
 from tests.life.programs import Config

@@ -13,7 +13,8 @@ from reconciler.model.ids import NodeName
 from reconciler.model.plan import Plan
 from reconciler.model.snapshot import Snapshot
 from reconciler.planner import planner
-from reconciler.planner.settings import FleetSettings, ScaleInSettings
+from reconciler.planner.disruption_settings import ScaleInSettings
+from reconciler.planner.settings import FleetSettings
 from tests.builders import HOME, make_fleet_settings
 from tests.life.oscillation import oscillation
 from tests.life.programs import Config

@@ -14,7 +14,7 @@ from reconciler.planner.descheduler_settings import (
     LowNodeUtilization,
     PolicyArguments,
 )
-from reconciler.planner.settings import ScaleInSettings
+from reconciler.planner.disruption_settings import ScaleInSettings
 from reconciler.simulation.process import Process
 from tests.builders import make_fleet_settings
 from tests.full_proofs import rounds

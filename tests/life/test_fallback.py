@@ -8,7 +8,7 @@ import pytest
 from reconciler.model.actions import FALLBACK_FROM, SPOT_RETURN, AnnotateNode
 from reconciler.model.plan import Plan
 from reconciler.model.snapshot import Snapshot
-from reconciler.planner.settings import DisruptionBudget, SpotReturn
+from reconciler.planner.disruption_settings import DisruptionBudget, SpotReturn
 from tests.builders import HOME
 from tests.life.programs import Config
 from tests.life.scenarios import SCENARIOS

@@ -6,7 +6,7 @@ import pytest
 
 from reconciler.adapters.memory import Delays, MemoryWorld
 from reconciler.adapters.memory.faults import Call
-from reconciler.planner.settings import RollingUpdate
+from reconciler.planner.disruption_settings import RollingUpdate
 from reconciler.simulation.process import Process
 from tests.builders import HOME, idle, make_fleet_settings, make_pod, make_settings
 from tests.life.stage import shape_of

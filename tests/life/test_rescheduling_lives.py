@@ -11,7 +11,8 @@ from reconciler.model.cluster import Taint
 from reconciler.model.frozen import FrozenMap
 from reconciler.model.plan import Plan
 from reconciler.model.snapshot import Snapshot
-from reconciler.planner.settings import FleetSettings, PlannerSettings, ScaleInSettings
+from reconciler.planner.disruption_settings import ScaleInSettings
+from reconciler.planner.settings import FleetSettings, PlannerSettings
 from reconciler.simulation.process import Process
 from tests.builders import make_fleet_settings
 from tests.full_proofs import rounds

@@ -3,7 +3,7 @@
 from reconciler.adapters.memory import Delays, MemoryWorld
 from reconciler.model.actions import ROLLING_UPDATE, AnnotateNode, SetCapacity
 from reconciler.model.outcome import Outcome
-from reconciler.planner.settings import RollingUpdate
+from reconciler.planner.disruption_settings import RollingUpdate
 from reconciler.simulation.process import Process
 from tests.builders import HOME, idle, make_fleet_settings, make_pod, make_settings
 from tests.life.stage import shape_of

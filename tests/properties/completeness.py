@@ -38,7 +38,7 @@ def _takes(scheduler: KubeScheduler, pod: Pod, place: Place) -> bool:
 
 def _available(facts: FleetFacts, snapshot: Snapshot, settings: PlannerSettings) -> bool:
     """At home, without any sign of trouble."""
-    healthy = facts.live is None or not facts.live.capacity_errors
+    healthy = facts.live is None or not facts.live.launch_errors
     return healthy and not facts.missing and facts.region == settings.regions[0]
 
 

@@ -251,7 +251,7 @@ def new_node_offer(
     sources = ready
     if not ready:
         sources = [o.resources for o in fleet.options]
-        for name, amount in settings.reserve.stated.items():
+        for name, amount in settings.reserve.amounts.items():
             taken[name] = max(amount, taken.get(name, 0))
     offered = {
         name: min(s[name] for s in sources)

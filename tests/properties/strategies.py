@@ -124,7 +124,7 @@ def live_fleets(
             if mix.trouble and rarely(draw, 8):
                 continue
             if mix.trouble and rarely(draw):
-                changed["capacity_errors"] = (capacity_error(draw(st.integers(1, 900))),)
+                changed["launch_errors"] = (capacity_error(draw(st.integers(1, 900))),)
             target = max(
                 0, joined + draw(st.sampled_from([0, 0, 0, 1, 2, -1 if mix.trouble else 0]))
             )

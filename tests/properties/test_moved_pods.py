@@ -10,8 +10,9 @@ from reconciler.model.actions import begins_drain
 from reconciler.model.cluster import Node, Pod
 from reconciler.model.plan import Plan
 from reconciler.model.snapshot import Snapshot
+from reconciler.planner.disruption_settings import ScaleInSettings
 from reconciler.planner.planner import plan
-from reconciler.planner.settings import PlannerSettings, ScaleInSettings
+from reconciler.planner.settings import PlannerSettings
 from tests.builders import (
     HOSTNAME,
     ZONE,

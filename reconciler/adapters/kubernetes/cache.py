@@ -48,6 +48,7 @@ class Cache:
         self._heard_at: float | None = None
         self._comparison: Comparison | None = None
         self._lists_agreeing = 0
+        self._came_back = False
         self._trouble = ""
         self._unreached = 0
         self._listed = threading.Event()
@@ -109,6 +110,15 @@ class Cache:
         """
         return self._lists_agreeing
 
+    @property
+    def heard_again(self) -> bool:
+        """Return whether a long silence has ended, and no list has agreed with the first after it.
+
+        The first list after a start ends none.
+        """
+        with self._lock:
+            return self._came_back and self._lists_agreeing == 1
+
     def silent_seconds(self) -> float:
         """Return how long nothing was received; infinite before the first answer."""
         heard_at = self._heard_at
@@ -160,6 +170,8 @@ class Cache:
         with self._lock:
             before, self._held = self._held, found
             self._comparison = None
+            if after_silence:
+                self._came_back = self.synced
             self._count(len(before), len(found))
             if after_silence:
                 self._lists_agreeing = 1

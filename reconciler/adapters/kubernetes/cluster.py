@@ -109,7 +109,12 @@ class KubernetesCluster:
                 [each.ignored for each in decoded if each.ignored is not None],
                 relists=min(lists for kind, (_, lists) in read.items() if kind in COUNTED_TWICE),
             )
-        return replace(state, server_time=self._server_clock.now())
+        counted = (cache for cache in caches if cache.kind in COUNTED_TWICE)
+        return replace(
+            state,
+            server_time=self._server_clock.now(),
+            heard_again=any(cache.heard_again for cache in counted),
+        )
 
     def wait_for_change(self, timeout_seconds: float) -> bool:
         """Wait until something that matters changed since the last `observe`."""

@@ -379,7 +379,7 @@ class MemoryFleets:
             instance_types=tuple(dict.fromkeys(kind for kind, _ in shape.all_pools())),
             zones=tuple(dict.fromkeys(z for _, z in shape.all_pools())) if record.is_group else (),
             lifecycle=shape.lifecycle if record.is_group else None,
-            capacity_errors=tuple(record.errors),
+            launch_errors=tuple(record.errors),
             min_size=shape.min_size,
             max_size=shape.max_size,
         )

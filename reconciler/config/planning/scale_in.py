@@ -1,7 +1,7 @@
 """Converts scale-in and grace periods of a config into the planner's settings."""
 
 from reconciler.config.sections import GracePeriod, ScaleIn
-from reconciler.planner import settings as planner
+from reconciler.planner import disruption_settings as planner
 
 
 def grace_period(period: GracePeriod) -> planner.GracePeriod:

@@ -28,13 +28,14 @@ from reconciler.model.errors import UsageError
 from reconciler.model.fleet import InstanceOption, InstanceType, PriceSource, UsdPerHour
 from reconciler.model.frozen import FrozenMap
 from reconciler.model.ids import Region
+from reconciler.planner import disruption_settings as disruption
 from reconciler.planner import settings as planner
 from reconciler.planner.nodes.starting import lasting
 from reconciler.planner.reserve import Reserve
 
 DEFAULT_BUDGETS: Final = (
-    planner.DisruptionBudget(
-        nodes=10, percent=True, reasons=planner.DISRUPTION_REASONS - {"empty"}
+    disruption.DisruptionBudget(
+        nodes=10, percent=True, reasons=disruption.DISRUPTION_REASONS - {"empty"}
     ),
 )
 """Without a stated budget a tenth of all nodes may be disrupted at a time. The end of an empty
@@ -111,11 +112,11 @@ def planner_settings(
     )
 
 
-def _spot_return(config: SectorConfig) -> planner.SpotReturn | None:
+def _spot_return(config: SectorConfig) -> disruption.SpotReturn | None:
     """Return when on-demand stand-ins are replaced by spot nodes again; None if that is off."""
     if not config.spot_return.enabled:
         return None
-    return planner.SpotReturn(stable_seconds=config.spot_return.stable_for_seconds)
+    return disruption.SpotReturn(stable_seconds=config.spot_return.stable_for_seconds)
 
 
 def _headroom(config: SectorConfig) -> tuple[planner.Headroom, ...]:
@@ -133,10 +134,11 @@ def _headroom(config: SectorConfig) -> tuple[planner.Headroom, ...]:
 
 
 def _reserve(config: SectorConfig) -> Reserve:
-    """Return what of each new node is reserved; of groups' nodes only if the config states it."""
+    """Return what of each new node is reserved; of groups' nodes only what the config states."""
     amounts = {"cpu": config.reserved_cpu_milli, "memory": config.reserved_memory_bytes}
-    stated = {"reserved_cpu_milli", "reserved_memory_bytes"} & config.model_fields_set
-    return Reserve(stated=FrozenMap(amounts), groups_as_eks=not stated)
+    keys = {"cpu": "reserved_cpu_milli", "memory": "reserved_memory_bytes"}
+    left_open = frozenset(name for name, key in keys.items() if key not in config.model_fields_set)
+    return Reserve(amounts=FrozenMap(amounts), groups_as_eks=left_open)
 
 
 def _stuck_ends(config: SectorConfig) -> planner.StuckEndSettings:
@@ -150,48 +152,48 @@ def _price_source(catalogue: Mapping[str, InstanceType]) -> PriceSource | None:
     return catalogue.prices if isinstance(catalogue, Catalogue) else None
 
 
-def _rolling_update(config: SectorConfig) -> planner.RollingUpdate | None:
+def _rolling_update(config: SectorConfig) -> disruption.RollingUpdate | None:
     """Return how drifted nodes are replaced; None while that is switched off."""
     stated = config.rolling_update
     if not stated.enabled:
         return None
-    return planner.RollingUpdate(
+    return disruption.RollingUpdate(
         min_in_service=stated.min_in_service,
         batch_max=stated.max_batch,
         pause_seconds=stated.pause_seconds,
         canary_seconds=stated.canary_time_seconds,
         windows=tuple(
-            planner.MaintenanceWindow(
+            disruption.MaintenanceWindow(
                 starts=window.starts,
                 ends=window.ends,
-                weekdays=frozenset(window.days) or planner.EVERY_DAY,
+                weekdays=frozenset(window.days) or disruption.EVERY_DAY,
             )
             for window in config.maintenance_windows
         ),
     )
 
 
-def _blast_radius(stated: BlastRadiusLimit | None) -> planner.BlastRadius | None:
+def _blast_radius(stated: BlastRadiusLimit | None) -> disruption.BlastRadius | None:
     """Return the limit per controller in the planner's form; None without one."""
     if stated is None:
         return None
-    return planner.BlastRadius(
+    return disruption.BlastRadius(
         pods=int(stated.pods_per_controller.removesuffix("%")),
         percent=stated.pods_per_controller.endswith("%"),
         per_seconds=stated.per_seconds,
     )
 
 
-def _budgets(stated: Iterable[DisruptionBudget]) -> tuple[planner.DisruptionBudget, ...]:
+def _budgets(stated: Iterable[DisruptionBudget]) -> tuple[disruption.DisruptionBudget, ...]:
     """Return disruption budgets in the planner's form."""
     return tuple(
-        planner.DisruptionBudget(
+        disruption.DisruptionBudget(
             nodes=int(budget.nodes.removesuffix("%")),
             percent=budget.nodes.endswith("%"),
-            reasons=frozenset(budget.reasons) or planner.DISRUPTION_REASONS,
+            reasons=frozenset(budget.reasons) or disruption.DISRUPTION_REASONS,
             starts=budget.starts,
             ends=budget.ends,
-            weekdays=frozenset(budget.days) or planner.EVERY_DAY,
+            weekdays=frozenset(budget.days) or disruption.EVERY_DAY,
             schedule=budget.schedule,
             duration_seconds=budget.duration_seconds or 0.0,
         )

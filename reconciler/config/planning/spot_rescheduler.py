@@ -1,7 +1,7 @@
 """Converts the section `spot_rescheduler` of a config into the planner's settings."""
 
 from reconciler.config.sections import SpotRescheduler
-from reconciler.planner import settings as planner
+from reconciler.planner import disruption_settings as planner
 
 
 def spot_rescheduler(stated: SpotRescheduler) -> planner.SpotRescheduler | None:

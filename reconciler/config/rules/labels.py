@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator
-from typing import Final
+from typing import Final, Literal
 
 from reconciler.config.faults import LABELS_RESERVED, NAME_LABEL, quoted
 from reconciler.config.rules.document import Document, Location
@@ -50,15 +50,26 @@ def _check(document: Document, location: Location, node: Mapping) -> Iterator[Pr
 
 def _label_faults(key: str, value: str) -> Iterator[tuple[str, str]]:
     """Yield what is wrong with one label."""
-    match = _KEY.fullmatch(key)
     if key in OURS:
         yield LABELS_RESERVED, f"label {quoted(key)} is reserved: it is set for every node"
-    elif match is None:
-        yield NAME_LABEL, f"{quoted(key)} is not a valid label key ([prefix/]name)"
-    elif is_refused_by_kubelet(key):
+    elif _KEY.fullmatch(key) is not None and is_refused_by_kubelet(key):
         yield LABELS_RESERVED, f"label {quoted(key)}: the kubelet refuses to start with it"
+    for message in malformed("label", key, value):
+        yield NAME_LABEL, message
+
+
+def malformed(what: Literal["label", "taint"], key: str | None, value: str | None) -> Iterator[str]:
+    """Yield why no node can have a label or a taint: the API server refuses its key or value.
+
+    Args:
+        what: Which of both.
+        key: Its key; None if it states none, which is another fault.
+        value: Its value; None or empty if it has none.
+    """
+    if key is not None and _KEY.fullmatch(key) is None:
+        yield f"{quoted(key)} is not a valid {what} key ([prefix/]name)"
     if value and (wrong := label_value_fault(value)) is not None:
-        yield NAME_LABEL, wrong
+        yield wrong
 
 
 def is_refused_by_kubelet(key: str) -> bool:
@@ -70,9 +81,6 @@ def is_refused_by_kubelet(key: str) -> bool:
 def _taint_faults(taint: Mapping) -> Iterator[str]:
     """Yield what is wrong with one taint."""
     key, value = taint.text("key"), text_of(taint.get("value"))
-    if key is not None and _KEY.fullmatch(key) is None:
-        yield f"{quoted(key)} is not a valid taint key ([prefix/]name)"
     if key == DRAINING:
         yield f"taint {DRAINING} marks nodes that are being emptied"
-    if value and (wrong := label_value_fault(value)) is not None:
-        yield wrong
+    yield from malformed("taint", key, value)

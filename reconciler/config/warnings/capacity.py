@@ -15,7 +15,6 @@ from reconciler.config.faults import (
 )
 from reconciler.config.planning.settings import planner_settings
 from reconciler.config.warnings.subject import Subject
-from reconciler.model.cluster import NO_RESOURCES
 from reconciler.model.errors import Problem
 from reconciler.planner.settings import FleetSettings, PlannerSettings
 
@@ -65,7 +64,7 @@ def all_reserved(subject: Subject) -> Iterator[Problem]:
 
 def _leaves_nothing(settings: PlannerSettings, fleet: FleetSettings, resource: str) -> bool:
     """Return whether the config's reserve is as large as one of the fleet's types, or larger."""
-    reserved = (settings.reserve.of(fleet.provider) or NO_RESOURCES).get(resource, 0)
+    reserved = settings.reserve.of(fleet.provider).amounts.get(resource, 0)
     return any(0 < each.resources.get(resource, 0) <= reserved for each in fleet.options)
 
 

@@ -8,11 +8,18 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from reconciler.config.rules.labels import OURS, is_refused_by_kubelet
+from reconciler.config.rules.labels import OURS, is_refused_by_kubelet, malformed
 from reconciler.gitops.adoption.user_data import FirstBoot
 from reconciler.gitops.untrusted_json import mapping
+from reconciler.model.cluster import Taint
+from reconciler.model.fleet import NODE_TEMPLATE
 from reconciler.model.frozen import Labels
-from reconciler.planner.fleets.group_tags import tagged_resources, tagged_taints, told_by_tags
+from reconciler.planner.fleets.group_tags import (
+    EFFECTS,
+    tagged_resources,
+    tagged_taints,
+    told_by_tags,
+)
 from reconciler.planner.placement.kinds import (
     ARCH,
     HOSTNAME,
@@ -48,7 +55,7 @@ def with_node_tags(boot: FirstBoot, tags: Labels) -> FirstBoot:
     known = {(taint["key"], taint["effect"]) for taint in boot.taints}
     further = tuple(
         {"key": taint.key, "value": taint.value, "effect": str(taint.effect)}
-        for taint in tagged_taints(tags)
+        for taint in _taints(tags)
         if (taint.key, taint.effect) not in known
     )
     labels = {k: v for k, v in _labels(tags).items() if not is_refused_by_kubelet(k)}
@@ -56,9 +63,21 @@ def with_node_tags(boot: FirstBoot, tags: Labels) -> FirstBoot:
 
 
 def _labels(tags: Labels) -> dict[str, str]:
-    """Return the labels of tags, without those that the config sets or plans know anyway."""
-    stated = told_by_tags(tags, "label/")
-    return {k: v for k, v in stated.items() if k not in OURS and k not in _OF_PLACE_AND_TYPE}
+    """Return the labels of tags that nodes can have, and plans do not know anyway."""
+    return {
+        key: value
+        for key, value in told_by_tags(tags, "label/").items()
+        if key not in OURS
+        and key not in _OF_PLACE_AND_TYPE
+        and not any(malformed("label", key, value))
+    }
+
+
+def _taints(tags: Labels) -> list[Taint]:
+    """Return the taints of tags that nodes can have."""
+    return [
+        each for each in tagged_taints(tags) if not any(malformed("taint", each.key, each.value))
+    ]
 
 
 def node_tag_notes(boot: FirstBoot, tags: Labels, size: Mapping[str, Any]) -> tuple[str, ...]:
@@ -72,6 +91,7 @@ def node_tag_notes(boot: FirstBoot, tags: Labels, size: Mapping[str, Any]) -> tu
     return (
         *(() if boot.ami_type is None else _beside_user_data(boot, tags)),
         *_without_a_key(tags, mapping(size.get("extended"))),
+        *_odd(tags),
     )
 
 
@@ -115,6 +135,31 @@ def _without_a_key(tags: Labels, extended: Mapping[str, Any]) -> Iterator[str]:
             " memory, if nodes offer another amount, under `allocatable`, without what DaemonSets"
             " take"
         )
+
+
+def _odd(tags: Labels) -> Iterator[str]:
+    """Yield a note on each tag that states a label, taint or amount that no node can have."""
+    faults: dict[str, str] = {}
+    for key, value in told_by_tags(tags, "label/").items():
+        if key not in OURS:
+            faults[f"label/{key}"] = "; ".join(malformed("label", key, value))
+    taints = {each.key: each for each in tagged_taints(tags)}
+    for key in told_by_tags(tags, "taint/"):
+        found = taints.get(key)
+        faults[f"taint/{key}"] = (
+            f"a taint is <value>:<effect>, with one of the effects {', '.join(EFFECTS)}"
+            if found is None
+            else "; ".join(malformed("taint", found.key, found.value))
+        )
+    for name in told_by_tags(tags, "resources/").keys() - tagged_resources(tags).keys():
+        faults[f"resources/{name}"] = "it is no quantity"
+    for part, fault in sorted(faults.items()):
+        if fault:
+            tag = f"{NODE_TEMPLATE}/{part}"
+            yield (
+                f"its tag {tag}={tags[tag]} states what no node can have ({fault}), and the config"
+                " does not have it: correct the tag, and the config"
+            )
 
 
 def option_notes(tags: Labels) -> Iterator[str]:

@@ -6,9 +6,9 @@ from datetime import datetime, timedelta
 from reconciler.model.actions import UNNEEDED_SINCE, PolicyName
 from reconciler.model.cluster import Node, Pod
 from reconciler.planner.disruption.blockers.move_cost import moves_rank
+from reconciler.planner.disruption_settings import DisruptionReason
 from reconciler.planner.fleets.inventory import FleetStatus
 from reconciler.planner.fleets.updates.outdated import Outdated
-from reconciler.planner.settings import DisruptionReason
 
 
 @dataclass(slots=True, eq=False)

@@ -9,7 +9,7 @@ from reconciler.planner.disruption.blocker import Blocker
 from reconciler.planner.disruption.drains.actions import annotate
 from reconciler.planner.disruption.drains.rounds import timed_out
 from reconciler.planner.disruption.state import Disruption
-from reconciler.planner.settings import ScaleInSettings
+from reconciler.planner.disruption_settings import ScaleInSettings
 from reconciler.planner.view import ClusterView
 
 

@@ -51,9 +51,9 @@ from reconciler.planner.disruption.spot_rules import (
     spot_rows,
 )
 from reconciler.planner.disruption.state import Disruption, disruption_of
+from reconciler.planner.disruption_settings import ScaleInSettings, SpotRescheduler
 from reconciler.planner.nodes.drain_taints import is_draining
 from reconciler.planner.rules import Judge, Verdict, judge_of
-from reconciler.planner.settings import ScaleInSettings, SpotRescheduler
 from reconciler.planner.view import ClusterView
 
 
@@ -139,7 +139,7 @@ class _Drains:
         kept = protection(view, node) or irreplaceable_pod(self._judge(node, key, drain), beside)
         if kept is not None:
             return Blocker(kept.code, f"{kept.detail}: it may not be removed")
-        if self._falls_below_minimum(key):
+        if self._falls_below_minimum(node, key):
             return at_minimum(view.statuses[key])
         begun = DRAIN_STARTED in node.annotations
         if view.row_of[node.name] in builder.used_rows or (in_use(pods) and not begun):
@@ -147,11 +147,11 @@ class _Drains:
         kept = kept_by_duplicate(view, node) or self._stays_afterwards(node, key, drain)
         return kept or reason_gone(view, node, key, drain)
 
-    def _falls_below_minimum(self, key: FleetKey) -> bool:
-        """Return whether one node less would leave the fleet without its minimum."""
+    def _falls_below_minimum(self, node: Node, key: FleetKey) -> bool:
+        """Return whether the fleet would be without its minimum once this node is gone."""
         builder, status = self._builder, self._builder.view.statuses[key]
         remaining = builder.targets[key] - 1 - self._lowerings_to_come.get(key, 0)
-        if not _already_lowered(builder, key) and remaining < status.min:
+        if not _already_lowered(builder, node, key) and remaining < status.min:
             return True
         return not minimum_stays(builder, status, self._undecided)
 
@@ -340,7 +340,7 @@ def _has_died(view: ClusterView, node: Node) -> Blocker | None:
 def _end(builder: PlanBuilder, node: Node, key: FleetKey, drain: Disruption) -> None:
     view = builder.view
     status = view.statuses[key]
-    lowered = _already_lowered(builder, key)
+    lowered = _already_lowered(builder, node, key)
     ended = end_empty_node(
         view,
         node,
@@ -352,19 +352,23 @@ def _end(builder: PlanBuilder, node: Node, key: FleetKey, drain: Disruption) -> 
     builder.finish_drain(ended)
 
 
-def _already_lowered(builder: PlanBuilder, key: FleetKey) -> bool:
+def _already_lowered(builder: PlanBuilder, node: Node, key: FleetKey) -> bool:
     """Return whether an earlier plan lowered the target for this node but could not end it.
 
     It did if there are more nodes than the target asks for once all that this plan ends are gone.
     After a crash between the two steps the target must not be lowered twice. A target that this
-    plan raises asks for nodes on top of all that have joined. Nodes and instances that are replaced
-    do not count, as the target still asks for them.
+    plan raises asks for nodes on top of all that have joined. A node that has not joined, as it has
+    a start-up taint, counts in the target only as one that the fleet owes. Nodes and instances that
+    are replaced do not count, as the target still asks for them.
     """
-    ending = sum(
-        1
+    ending = {
+        action.node
         for action in builder.actions
         if isinstance(action, TerminateInstance)
         and action.precondition == "empty"
         and (action.fleet, action.region) == (key.name, key.region)
-    )
-    return builder.view.statuses[key].joined - ending > builder.targets[key]
+    }
+    status = builder.view.statuses[key]
+    if node.name not in status.joined_nodes:
+        return len(ending - status.joined_nodes) >= status.launching
+    return len(status.joined_nodes - ending) > builder.targets[key]

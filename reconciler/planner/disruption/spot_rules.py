@@ -17,9 +17,9 @@ from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.disruption.drains.actions import terms_of
 from reconciler.planner.disruption.drains.idleness import counted
 from reconciler.planner.disruption.simulator.relocation import grouped
+from reconciler.planner.disruption_settings import ScaleInSettings, SpotRescheduler
 from reconciler.planner.placement.classes import Group
 from reconciler.planner.rules import Judge, judge_of
-from reconciler.planner.settings import ScaleInSettings, SpotRescheduler
 from reconciler.planner.view import ClusterView
 
 POLICY: Final = "spot-reschedule"

@@ -7,8 +7,8 @@ from reconciler.model.plan import Held, HeldCode
 
 HELD: Final[Mapping[HeldCode, str]] = {
     "safety-stop": (
-        "the plan would remove so many nodes at once that it begins with none until a second full"
-        " list of the cluster agrees"
+        "the plan would remove so many nodes at once, or so soon after the API server was out of"
+        " reach, that it begins with none until a second full list of the cluster agrees"
     ),
     "unproven-cluster": "nothing proves that this cluster runs the fleets' instances",
     "clock-skew": "our clock differs too much from EC2's or the API server's to say how old it is",

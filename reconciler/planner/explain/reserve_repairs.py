@@ -4,13 +4,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from reconciler.model.cluster import NO_RESOURCES, Resources
+from reconciler.model.cluster import Resources
 from reconciler.model.frozen import FrozenMap
 from reconciler.model.ids import FleetKey
 from reconciler.planner.explain.amounts import round_for_people
 from reconciler.planner.explain.repair import Repair
 from reconciler.planner.fleets.inventory import FleetStatus
 from reconciler.planner.fleets.new_nodes.new_node import new_node
+from reconciler.planner.reserve import ALL_AS_EKS
 from reconciler.planner.view import ClusterView
 
 _KEYS: Final[Mapping[str, str]] = FrozenMap({"cpu": "reserved_cpus", "memory": "reserved_memory"})
@@ -27,12 +28,12 @@ class Reserves:
 
     def of(self, status: FleetStatus) -> Resources:
         """Return what the config reserves of a fleet's new nodes; empty if nothing."""
-        return self._view.settings.reserve.of(status.settings.provider) or NO_RESOURCES
+        return self._view.settings.reserve.of(status.settings.provider).amounts
 
     def unreserved(self, status: FleetStatus) -> Resources:
         """Return what a new node would offer if only the system and DaemonSets took of it."""
         if status.key not in self._unreserved:
-            made = new_node(status, None, self._view.daemons, _NO_LIMITS)
+            made = new_node(status, ALL_AS_EKS, self._view.daemons, _NO_LIMITS)
             self._unreserved[status.key] = made.row.allocatable
         return self._unreserved[status.key]
 

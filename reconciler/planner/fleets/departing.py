@@ -13,14 +13,10 @@ from reconciler.model.fleet import Fleet, InstanceOption
 from reconciler.model.ids import FleetKey, Region
 from reconciler.model.snapshot import CloudState, Snapshot
 from reconciler.planner.demand import FLEET, SECTOR, SIZE
+from reconciler.planner.disruption_settings import ScaleInSettings
 from reconciler.planner.fleets.live import LIVE_STATES, live_fleets
 from reconciler.planner.placement.kinds import REGION
-from reconciler.planner.settings import (
-    FleetSettings,
-    PlannerSettings,
-    ScaleInSettings,
-    SectorSettings,
-)
+from reconciler.planner.settings import FleetSettings, PlannerSettings, SectorSettings
 
 _ALWAYS_UNNEEDED = 2.0
 """A utilisation above that of any node."""

@@ -11,7 +11,7 @@ from reconciler.model.quantity import resource_amount
 from reconciler.planner.nodes.starting import lasting
 from reconciler.planner.settings import FleetSettings
 
-_EFFECTS: Mapping[str, TaintEffect] = {each: each for each in get_args(TaintEffect)}
+EFFECTS: Mapping[str, TaintEffect] = {each: each for each in get_args(TaintEffect)}
 
 
 def with_tags(fleet: FleetSettings, tags: Labels, startup_taints: frozenset[str]) -> FleetSettings:
@@ -47,9 +47,9 @@ def tagged_taints(tags: Labels) -> tuple[Taint, ...]:
     """Return the taints of tags `<value>:<effect>`; those with an unknown effect are left out."""
     parts = {key: text.rpartition(":") for key, text in told_by_tags(tags, "taint/").items()}
     return tuple(
-        Taint(key=key, value=value, effect=_EFFECTS[effect])
+        Taint(key=key, value=value, effect=EFFECTS[effect])
         for key, (value, _, effect) in sorted(parts.items())
-        if effect in _EFFECTS
+        if effect in EFFECTS
     )
 
 

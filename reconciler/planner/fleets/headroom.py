@@ -39,6 +39,11 @@ class HeadroomPieces:
     """A pod as large as one piece."""
     count: int
 
+    @property
+    def has_size(self) -> bool:
+        """Return whether there is a node in the sector that a piece could be measured by."""
+        return not {"cpu", "memory"}.isdisjoint(self.pod.spec.requests)
+
 
 @dataclass(frozen=True, slots=True)
 class _Size:
@@ -57,10 +62,13 @@ class _Size:
         return _Size(ceil(self.cpu_milli / count), ceil(self.memory_bytes / count))
 
 
+_NO_SIZE = _Size(0, 0)
+
+
 def headroom_pods(settings: PlannerSettings, inventory: Inventory) -> tuple[Pod, ...]:
     """A pod for each item of headroom, of no size yet: so much is known before demand is served."""
     return tuple(
-        _pod(inventory, item.sector, number, _Size(0, 0))
+        _pod(inventory, item.sector, number, _NO_SIZE)
         for number, item in enumerate(settings.headroom)
     )
 
@@ -87,7 +95,7 @@ def headroom_pieces(
     found = []
     for number, item in enumerate(settings.headroom):
         nodes = _nodes(inventory, offers, item.sector)
-        parted = _pieces_of(item, nodes, asked_for.get(item.sector, _Size(0, 0)))
+        parted = _pieces_of(item, nodes, asked_for.get(item.sector, _NO_SIZE))
         if parted is not None:
             size, count = parted
             pod = _pod(inventory, item.sector, number, size)
@@ -118,11 +126,12 @@ def _nodes(
 def _pieces_of(
     item: Headroom, nodes: Sequence[_Size], asked_for: _Size
 ) -> tuple[_Size, int] | None:
-    """Return the size of a piece and how many there are; None where nothing is to be kept."""
-    if not nodes:
-        return None
+    """Return the size of a piece and how many there are; None where nothing is to be kept.
+
+    A piece has no size where no node is known that could hold one.
+    """
     if item.nodes:
-        return nodes[0], item.nodes
+        return (nodes[0] if nodes else _NO_SIZE), item.nodes
     whole = _Size(item.cpu_milli, item.memory_bytes)
     among = nodes
     if item.percent:
@@ -131,8 +140,10 @@ def _pieces_of(
             ceil(asked_for.memory_bytes * item.percent / _HUNDRED),
         )
         among = nodes[:1]
+    if whole == _NO_SIZE:
+        return None
     count = min((n for node in among if (n := whole.pieces_of(node))), default=0)
-    return (whole.part(count), count) if count else None
+    return (whole.part(count), count) if count else (_NO_SIZE, 1)
 
 
 def _asked_for(

@@ -5,12 +5,12 @@ never became usable nodes; as long as EC2 holds less than its target and launche
 while its region does not answer (docs/failures.md).
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from reconciler.model.fleet import Fleet, Instance
-from reconciler.model.ids import FleetKey, Region
+from reconciler.model.ids import FleetKey, NodeName, Region
 from reconciler.model.saved_state import SavedFleetState
 from reconciler.model.snapshot import CloudState, Snapshot
 from reconciler.model.text import cut, duration
@@ -60,7 +60,7 @@ def read_signs(
     settings: PlannerSettings,
     live: Mapping[FleetKey, Fleet],
     failed: Sequence[StuckInstance],
-    joined: Mapping[FleetKey, int],
+    joined: Mapping[FleetKey, Collection[NodeName]],
 ) -> dict[FleetKey, Signs]:
     """Return the signs of every fleet of the config; none if EC2 was not asked at all.
 
@@ -83,7 +83,7 @@ def read_signs(
     for fleet in settings.fleets():
         for key in fleet.fleet_keys():
             own, known = members.get(key, []), live.get(key)
-            there = max(sum(i.counts for i in own), joined.get(key, 0))
+            there = max(sum(i.counts for i in own), len(joined.get(key, ())))
             figure = int(known.fulfilled_capacity) if known and not known.counts_units else 0
             # EC2's figure may still count instances that it shows as ended.
             launched = max(there, figure - sum(i.ends for i in own))
@@ -93,7 +93,7 @@ def read_signs(
                 live=known,
                 failed=of_key,
                 provided=max(there, figure),
-                unjoined=max(0, launched - joined.get(key, 0) - dead),
+                unjoined=max(0, launched - len(joined.get(key, ())) - dead),
                 launched_at=_latest(i for i in own if i.counts),
                 joined_at=_latest(i for i in own if i.id in taking),
                 silent=cloud.is_silent(fleet.provider, key.region),
@@ -212,7 +212,7 @@ def _with_errors(saved: SavedFleetState, sign: Signs, at: datetime) -> SavedFlee
     # EC2's clock may be ahead of ours: its errors of the last seconds count as of now.
     told = [
         replace(error, at=min(error.at, at))
-        for error in live.capacity_errors
+        for error in live.launch_errors
         if at - FORGOTTEN_AFTER < error.at <= at + SKEW_MAX
     ]
     new = [error for error in told if counted is None or error.at > counted]

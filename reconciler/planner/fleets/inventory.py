@@ -35,9 +35,9 @@ class FleetStatus:
     """The present target capacity in nodes. If it counts units: the instances that there are."""
     nodes: tuple[Node, ...]
     """Its nodes in the cluster, without leaving ones."""
-    joined: int
-    """How many of its nodes have joined: not launching, not yet Ready, not in standby; and members
-    that have long been at work under the node of a predecessor."""
+    joined_nodes: frozenset[NodeName]
+    """Its nodes that have joined: not launching, not yet Ready, not in standby; and nodes of
+    predecessors under which members have long been at work."""
     min: int
     """Its minimum, from config and group."""
     unavailable: str
@@ -76,6 +76,11 @@ class FleetStatus:
     def taints(self) -> tuple[Taint, ...]:
         """Return the taints of a new node."""
         return (*self.settings.taints, *self.shown_taints)
+
+    @property
+    def joined(self) -> int:
+        """Return how many nodes have joined."""
+        return len(self.joined_nodes)
 
     @property
     def launching(self) -> int:

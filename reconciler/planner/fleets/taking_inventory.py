@@ -21,7 +21,7 @@ from reconciler.planner.fleets.health import (
     saved_states_after,
     unavailable,
 )
-from reconciler.planner.fleets.instances.in_service import count_joined, names_set_aside
+from reconciler.planner.fleets.instances.in_service import find_joined, names_set_aside
 from reconciler.planner.fleets.instances.orphans import find_orphans
 from reconciler.planner.fleets.instances.stuck import (
     StuckInstance,
@@ -58,7 +58,7 @@ def take_inventory(snapshot: Snapshot, settings: PlannerSettings) -> Inventory:
     shown = _regions_shown(cloud)
     at_work = find_at_work(snapshot, settings)
     dead = frozenset(each.node.name for each in stuck if each.node is not None)
-    joined = count_joined(snapshot, settings, nodes, shown, instance_of_node, at_work, dead)
+    joined = find_joined(snapshot, settings, nodes, shown, instance_of_node, at_work, dead)
     binding = judge_binding(snapshot, settings)
     doubtful = _is_doubtful(snapshot, binding, stuck, owners)
     # That an instance ended by itself is said by EC2 alone.
@@ -180,8 +180,8 @@ class _FleetJoiner:
     settings: PlannerSettings
     nodes: Mapping[FleetKey, Sequence[Node]]
     """The nodes of each fleet."""
-    joined: Mapping[FleetKey, int]
-    """How many of them have joined."""
+    joined: Mapping[FleetKey, frozenset[NodeName]]
+    """Those that have joined."""
     set_aside: frozenset[NodeName]
     signs: Mapping[FleetKey, Signs]
     """What EC2 shows of each fleet; empty without EC2's answers."""
@@ -218,7 +218,7 @@ class _FleetJoiner:
             state=state,
             current=current,
             nodes=nodes,
-            joined=self.joined.get(key, 0),
+            joined_nodes=self.joined.get(key, frozenset()),
             min=_minimum(key, fleet, live, self.settings),
             tier=_tier(key, fleet, self.settings),
             unavailable=why,

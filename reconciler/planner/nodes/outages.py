@@ -8,6 +8,7 @@ from reconciler.model.cluster import Node
 from reconciler.model.fleet import Instance
 from reconciler.model.ids import NodeName, Region
 from reconciler.planner.nodes.starting import is_joining, started_at
+from reconciler.planner.placement.kinds import REGION
 from reconciler.planner.settings import PlannerSettings
 
 UNREADY_ALWAYS = 3
@@ -21,8 +22,8 @@ def find_outages(
     instances: Mapping[NodeName, Instance],
     at: datetime,
     settings: PlannerSettings,
-    doubted: Collection[NodeName] = frozenset(),
-    at_work: Collection[Region] = frozenset(),
+    doubted: Collection[NodeName],
+    others: Iterable[Node],
 ) -> Mapping[Region, str]:
     """Return the regions with an outage, and in words what shows it.
 
@@ -34,12 +35,14 @@ def find_outages(
         doubted: Nodes that never took a pod, or are of a version that may not work. Those that
             fell silent within `instance_init_time` after their start show no outage by themselves:
             the same share of the other nodes must be silent too.
-        at_work: Regions in which nodes of others are Ready: these decide where we have no other.
+        others: Nodes beside these: where all of ours are doubted, a Ready one of them shows that it
+            is no outage.
     """
+    at_work = {Region(node.labels.get(REGION, "")) for node in others if node.ready}
     ours: Counter[Region] = Counter()
     silent: Counter[Region] = Counter()
-    others: Counter[Region] = Counter()
-    others_silent: Counter[Region] = Counter()
+    trusted: Counter[Region] = Counter()
+    trusted_silent: Counter[Region] = Counter()
     init_seconds = settings.instance_init_seconds
     for region, node in nodes:
         instance = instances.get(node.name)
@@ -48,16 +51,16 @@ def find_outages(
         silent[region] += is_silent
         early = node.name in doubted and _fell_silent_early(node, instance, init_seconds)
         if not (is_silent and early):
-            others[region] += 1
-            others_silent[region] += is_silent
+            trusted[region] += 1
+            trusted_silent[region] += is_silent
     return {
         region: f"{silent[region]} of {count} nodes are not Ready: the network or the API "
         "server may be the cause"
         for region, count in ours.items()
         if shows_outage(silent[region], count)
         and (
-            _are_many(others_silent[region], others[region])
-            if others[region]
+            _are_many(trusted_silent[region], trusted[region])
+            if trusted[region]
             else region not in at_work
         )
     }

@@ -56,7 +56,7 @@ def encode_history(fleet: Fleet) -> Json:
                     "EventDescription": each.message,
                 },
             }
-            for each in fleet.capacity_errors
+            for each in fleet.launch_errors
         ],
     }
 
@@ -74,7 +74,7 @@ def encode_activities(groups: Iterable[Fleet]) -> Json:
                 "StatusMessage": f"{each.code} {each.message}".strip(),
             }
             for group in groups
-            for number, each in enumerate(group.capacity_errors)
+            for number, each in enumerate(group.launch_errors)
         ]
     }
 

@@ -291,6 +291,6 @@ def with_history(fleet: Fleet, history: History) -> Fleet:
     errors = tuple(sorted(set(history.errors)))
     return replace(
         fleet,
-        capacity_errors=errors or fleet.capacity_errors,
+        launch_errors=errors or fleet.launch_errors,
         changed_at=history.changed_at or fleet.changed_at,
     )

@@ -82,6 +82,8 @@ class _Listings:
         """
         self._objects: dict[tuple[str, str, str], dict[datetime, DemandLine]] = {}
         """The last line about each object, in each recording that has it."""
+        self._listed: set[tuple[tuple[str, str, str], datetime]] = set()
+        """Which objects were there when a recording began; others came, or came back, later."""
 
     @property
     def first(self) -> datetime:
@@ -101,6 +103,8 @@ class _Listings:
                 self._pods[line.id] = max(known, self._begin, line.at)
         elif key := _listed_object(line):
             self._objects.setdefault(key, {})[self._begin] = line
+            if line.at <= self._begin:
+                self._listed.add((key, self._begin))
 
     def ends(self) -> Iterator[PodEnd]:
         """Yield the latest possible end of each pod that later recordings do not list."""
@@ -112,11 +116,11 @@ class _Listings:
     def deletions(self) -> Iterator[DemandLine]:
         """Yield the deletion of each object that the next recording does not list."""
         begins = sorted(self._begins)
-        for lines in self._objects.values():
+        for key, lines in self._objects.items():
             found: dict[datetime, DemandLine] = {}
             for begin, line in lines.items():
                 gone = _next(begins, max(begin, line.at))
-                if gone is None or gone in lines:
+                if gone is None or (key, gone) in self._listed:
                     continue
                 if isinstance(line, ControllerDemand | BudgetDemand) and not line.deleted:
                     found[gone] = replace(line, at=gone, deleted=True)

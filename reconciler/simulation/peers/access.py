@@ -75,7 +75,7 @@ class Access:
         seen = observe(self._cluster, [self._cloud], self.settings.regions, self.clock)
         cloud = seen.cloud
         assert cloud is not None
-        fleets = [replace(f, capacity_errors=(), activity_status=None) for f in cloud.fleets]
+        fleets = [replace(f, launch_errors=(), activity_status=None) for f in cloud.fleets]
         snapshot = Snapshot(
             at=seen.at, cluster=seen.cluster, cloud=replace(cloud, fleets=tuple(fleets))
         )

@@ -11,7 +11,8 @@ from reconciler.model.actions import DO_NOT_DISRUPT
 from reconciler.model.cluster import Owner, Pod, PodSpec
 from reconciler.model.frozen import FrozenMap
 from reconciler.model.ids import FleetId, PodKey
-from reconciler.planner.settings import FleetSettings, PlannerSettings, ScaleInSettings
+from reconciler.planner.disruption_settings import ScaleInSettings
+from reconciler.planner.settings import FleetSettings, PlannerSettings
 from reconciler.simulation.history import History
 from reconciler.simulation.process import Process
 from reconciler.simulation.program import Program, ProgramMaker

@@ -4,7 +4,7 @@ import sys
 from decimal import Decimal
 from statistics import fmean
 
-from reconciler.planner.settings import ScaleInSettings
+from reconciler.planner.disruption_settings import ScaleInSettings
 from reconciler.simulation.peers.models import on_world, peer_of
 from tests.benchmarks.disturbance.simulation import Outcome, TwelveMinutes
 from tests.benchmarks.disturbance.workload import present

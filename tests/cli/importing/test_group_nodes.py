@@ -73,6 +73,35 @@ def test_tags_that_the_config_cannot_have_are_said_with_what_follows(desk: Desk)
     assert "under `allocatable`" in resource
 
 
+def test_odd_tags_are_named_and_keep_no_group_out_of_terraform(desk: Desk) -> None:
+    """The reason named `node_labels` of a config that nobody had written, and not the tag."""
+    tags = {
+        **ML,
+        f"{TEMPLATE}/label/owner": "data science",
+        f"{TEMPLATE}/label/a/b/c": "d",
+        f"{TEMPLATE}/taint/reserved": "for us:NoSchedule",
+        f"{TEMPLATE}/taint/plain": "yes",
+        f"{TEMPLATE}/resources/vendor.com/card": "some",
+    }
+    answer, imports = adopted(desk, workers(tags))
+    assert imports
+    fleet = only_fleet(desk)
+    assert not {"owner", "a/b/c"} & set(fleet.labels)
+    assert [each.key for each in fleet.taints] == ["dedicated"]
+    notes = [note for note in answer["notes"] if "no node can have" in note]
+    named = [
+        "label/a/b/c=d",
+        "label/owner=data science",
+        "resources/vendor.com/card=some",
+        "taint/plain=yes",
+        "taint/reserved=for us:NoSchedule",
+    ]
+    assert len(notes) == len(named)
+    for note, tag in zip(sorted(notes), named, strict=True):
+        assert f"its tag k8s.io/cluster-autoscaler/node-template/{tag} states" in note
+    assert "node_labels" not in "\n".join(notes)
+
+
 @pytest.mark.parametrize("made", [workers, lambda tags: group("workers", tags=tags)])
 def test_options_in_a_groups_tags_are_said_with_their_key(desk: Desk, made: object) -> None:
     """A group of GPU nodes that kept them for a day loses them after ten minutes."""

@@ -50,3 +50,31 @@ def test_limits_that_the_given_config_leaves_open_are_those_of_the_tags(desk: De
     limits = {each.size: (each.min_capacity, each.max_capacity) for each in entries}
     assert limits == {"small": (1, 4), "large": (2, 9)}
     assert not [note for note in answer["notes"] if "number of nodes" in note]
+
+
+def test_keys_without_a_value_leave_what_is_found(desk: Desk) -> None:
+    """They had hidden the limits in tags, the image and the Region: the config had none of them."""
+    nothing = """\
+regions: ~
+terraform: {ami: null, tags: {note: "~"}}
+sectors:
+  primary:
+    kind: memory
+    terraform:
+    fleets:
+    - {size: small, zone: ~, capacity_min: ~, max_capacity: null, terraform: ~}
+"""
+    (desk.folder / "config.yaml").write_text(nothing)
+    tags = {"capacity_min": "2", "max_capacity": "9"}
+    code, answer, err = desk.adopt(
+        *("--config", str(desk.folder / "config.yaml"), "--cluster-name", "analytics"),
+        *desk.answers({"Fleets": [fleet("fleet-1", "small", tags=tags)]}, template(), SUBNETS),
+    )
+    assert (code, err) == (0, "")
+    config = load_config(desk.folder / "out/sectors.yaml")
+    (entry,) = config.sectors["primary"].fleets
+    assert (entry.min_capacity, entry.max_capacity) == (2, 9)
+    assert config.regions == ("us-west-2",)
+    assert config.terraform.given()["ami"] == "ami-1"
+    assert config.terraform.given()["tags"] == {"note": "~"}
+    assert not [note for note in answer["notes"] if "number of nodes" in note]

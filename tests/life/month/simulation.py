@@ -15,7 +15,8 @@ from reconciler.model.frozen import FrozenMap
 from reconciler.model.ids import InstanceId, NodeName, PodKey
 from reconciler.model.plan import Plan
 from reconciler.model.snapshot import Snapshot
-from reconciler.planner.settings import PlannerSettings, ScaleInSettings
+from reconciler.planner.disruption_settings import ScaleInSettings
+from reconciler.planner.settings import PlannerSettings
 from reconciler.records.demand import folded
 from reconciler.simulation.chances import Chances
 from reconciler.simulation.process import Process

@@ -177,7 +177,7 @@ class RefusedCall(Exception):
 
 
 def _errors(state: CloudState, fleet_id: str) -> list[object]:
-    return [error for f in state.fleets if f.id == fleet_id for error in f.capacity_errors]
+    return [error for f in state.fleets if f.id == fleet_id for error in f.launch_errors]
 
 
 def _members(state: CloudState, fleet_id: str) -> list[InstanceId]:

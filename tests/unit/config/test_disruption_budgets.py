@@ -7,7 +7,8 @@ import pytest
 from reconciler.config.catalogue import load_catalogue
 from reconciler.config.faults import RANGE, TYPE
 from reconciler.config.planning.settings import DEFAULT_BUDGETS, planner_settings
-from reconciler.planner.settings import DISRUPTION_REASONS, DisruptionBudget, PlannerSettings
+from reconciler.planner.disruption_settings import DISRUPTION_REASONS, DisruptionBudget
+from reconciler.planner.settings import PlannerSettings
 from tests.unit.config.documents import config_of, found, with_fleets
 
 

@@ -11,8 +11,9 @@ from reconciler.config.resolve import ResolvedFleet, resolve_fleets
 from reconciler.model.cluster import Taint
 from reconciler.model.errors import UsageError
 from reconciler.model.frozen import FrozenMap
-from reconciler.planner.reserve import Reserve
-from reconciler.planner.settings import EVERY_DAY, FleetSettings, GracePeriod, RaiseLimits
+from reconciler.planner.disruption_settings import EVERY_DAY, GracePeriod
+from reconciler.planner.reserve import NodeReserve, Reserve
+from reconciler.planner.settings import FleetSettings, RaiseLimits
 from tests.unit.config.documents import COMPLETE, config_of
 
 GIB = 2**30
@@ -33,7 +34,7 @@ def test_contract_example_becomes_settings() -> None:
     settings = planner_settings(config_of(COMPLETE), load_catalogue())
     assert (settings.cluster, settings.home_region) == ("analytics", "us-west-2")
     stated = FrozenMap({"cpu": 1000, "memory": 2_684_354_560})
-    assert settings.reserve == Reserve(stated=stated)
+    assert settings.reserve == Reserve(amounts=stated)
     assert [f.name for f in settings.fleets()] == [
         "coordinate-small",
         "primary-small",
@@ -50,18 +51,24 @@ def test_contract_example_becomes_settings() -> None:
 @pytest.mark.parametrize(
     ("text", "of_groups"),
     [
-        ("", None),
-        ("reserved_cpus: 500m\n", {"cpu": 500, "memory": 2_684_354_560}),
-        ("reserved_memory: 0\n", {"cpu": 1000, "memory": 0}),
+        ("", {}),
+        ("reserved_cpus: 500m\n", {"cpu": 500}),
+        ("reserved_memory: 0\n", {"memory": 0}),
+        ("reserved_cpus: 2\nreserved_memory: 1Gi\n", {"cpu": 2000, "memory": GIB}),
     ],
 )
 def test_default_reserve_is_that_of_fleets_and_a_stated_one_that_of_groups_too(
-    text: str, of_groups: dict[str, int] | None
+    text: str, of_groups: dict[str, int]
 ) -> None:
-    """Groups of other tools were sized without it; who states a reserve means all nodes."""
+    """Groups of other tools were sized without it; who states a reserve means all nodes.
+
+    A reserve of memory had taken one CPU of the nodes of each group, too.
+    """
     reserve = planner_settings(config_of("cluster: c\n" + text), load_catalogue()).reserve
-    assert reserve.of("asg") == of_groups
-    assert reserve.of("ec2-fleet") == (of_groups or {"cpu": 1000, "memory": 2_684_354_560})
+    left_open = frozenset({"cpu", "memory"} - of_groups.keys())
+    assert reserve.of("asg") == NodeReserve(amounts=FrozenMap(of_groups), as_eks=left_open)
+    both = {"cpu": 1000, "memory": 2_684_354_560, **of_groups}
+    assert reserve.of("ec2-fleet") == NodeReserve(amounts=FrozenMap(both))
 
 
 def test_built_in_size_offers_its_options_with_prices_of_the_capacity_type() -> None:

@@ -5,7 +5,7 @@ import pytest
 from reconciler.config.check import check_reading
 from reconciler.config.loader import read_config
 from reconciler.config.planning.spot_rescheduler import spot_rescheduler
-from reconciler.planner.settings import NodeLabel
+from reconciler.planner.disruption_settings import NodeLabel
 from tests.unit.config.documents import config_of
 
 

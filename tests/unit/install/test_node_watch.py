@@ -1,5 +1,6 @@
 """`reconciler manifest --node-watch`: where the node watch runs, and what it may do."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -8,8 +9,9 @@ import yaml
 from reconciler.config.loader import parse_config
 from reconciler.install.manifest import render_manifest
 from reconciler.install.settings import check
+from reconciler.install.spot_nodes import SPOT_LABELS, without_node_watch
 from reconciler.model.errors import UsageError
-from tests.unit.install.command import CONFIG
+from tests.unit.install.command import CONFIG, run
 from tests.unit.install.rendered import settings
 
 
@@ -79,6 +81,49 @@ def test_node_watch_runs_on_spot_nodes_by_the_usual_labels(
         )
         is runs
     )
+
+
+def test_labels_of_the_warning_are_those_of_the_daemon_set() -> None:
+    """A label that only one of both knows is warned of for nothing, or not at all."""
+    pod = node_watch_objects()["DaemonSet"]["spec"]["template"]["spec"]
+    affinity = pod["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
+    found = [
+        (each["key"], value)
+        for term in affinity["nodeSelectorTerms"]
+        for each in term["matchExpressions"]
+        for value in each["values"]
+    ]
+    assert tuple(found) == SPOT_LABELS
+
+
+@pytest.mark.parametrize(
+    ("entry", "unseen"),
+    [
+        ("{size: small}", False),
+        ("{size: small, spot: false, managed: false}", False),
+        ("{size: small, managed: false}", True),
+        ("{size: small, provider: asg, auto_scaling_group: g, managed: false}", True),
+        ("{size: small, managed: false, labels: {eks.amazonaws.com/capacityType: SPOT}}", False),
+        ("{size: small, managed: false, labels: {karpenter.sh/capacity-type: on-demand}}", True),
+        ("{size: small, terraform: {user_data: '/opt/join'}}", True),
+        ("{size: small, terraform: {user_data: 'join --node-labels=lifecycle=Ec2Spot'}}", False),
+    ],
+)
+def test_spot_nodes_that_may_get_no_node_watch_are_found(entry: str, *, unseen: bool) -> None:
+    """Interruptions of a group without the labels were noticed by nobody, and nothing said so."""
+    config = f"cluster: analytics\nsectors: {{web: {{kind: memory, fleets: [{entry}]}}}}\n"
+    assert without_node_watch(parse_config(config)) == (("web-small",) if unseen else ())
+
+
+def test_spot_nodes_that_may_get_no_node_watch_are_warned_of(tmp_path: Path) -> None:
+    """The warning names them, and is there only with the node watch."""
+    config = CONFIG.replace("{size: small}", "{size: small, managed: false}")
+    done = run(tmp_path, "--identity", "none", "--node-watch", config=config)
+    assert done.returncode == 0
+    assert "warning: --node-watch: the config does not show that nodes of primary-small" in (
+        done.stderr
+    )
+    assert run(tmp_path, "--identity", "none", config=config).stderr == ""
 
 
 def test_node_watch_has_a_policy_for_its_own_account() -> None:

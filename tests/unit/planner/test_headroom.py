@@ -377,7 +377,7 @@ def test_expired_node_with_headroom_goes_first_where_its_fleet_is_at_its_maximum
 def test_expired_node_with_headroom_stays_while_no_capacity_is_to_be_had() -> None:
     """The headroom would be missing until EC2 has capacity again."""
     old = make_node("old", EXPIRING, created_at=ago(7200))
-    live = make_fleet(EXPIRING, 1, capacity_errors=(capacity_error(60),))
+    live = make_fleet(EXPIRING, 1, launch_errors=(capacity_error(60),))
     made = of_expired(target=1, cloud=make_cloud_of([old], live))
     assert (raises(made), begun(made), missing(made)) == ({}, [], [1])
     assert kept(made) == {"old": "replacement"}

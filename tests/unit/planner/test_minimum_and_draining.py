@@ -121,7 +121,7 @@ def test_raise_after_a_crashed_scale_in_ends_the_node_with_its_target() -> None:
 def test_surplus_target_of_an_unavailable_fleet_is_taken_back_to_the_maximum() -> None:
     """The moment capacity returns EC2 would launch more than max_capacity allows."""
     fleet = make_fleet_settings(max_capacity=1, regions=(HOME, AWAY))
-    away = make_fleet(fleet, 3, region=AWAY, capacity_errors=(capacity_error(),))
+    away = make_fleet(fleet, 3, region=AWAY, launch_errors=(capacity_error(),))
     made = plan(
         make_snapshot(cloud=make_cloud(make_fleet(fleet), away)),
         make_settings(fleet, regions=(HOME, AWAY)),

@@ -10,14 +10,9 @@ from reconciler.model.cluster import Node, Pod
 from reconciler.model.frozen import FrozenMap
 from reconciler.model.plan import Plan
 from reconciler.model.saved_state import SavedFleetState
+from reconciler.planner.disruption_settings import DisruptionBudget, ScaleInSettings, SpotReturn
 from reconciler.planner.planner import plan
-from reconciler.planner.settings import (
-    DisruptionBudget,
-    FleetSettings,
-    Headroom,
-    ScaleInSettings,
-    SpotReturn,
-)
+from reconciler.planner.settings import FleetSettings, Headroom
 from tests.builders import (
     HOME,
     ago,

@@ -53,7 +53,7 @@ def test_minimum_of_a_failing_fleet_with_a_node_on_its_way_out_is_no_runaway() -
     fleet = replace(FLEET, min_capacity=2)
     leaving = Taint(key=DRAINING_TAINT, value="interruption", effect="NoSchedule")
     nodes = [make_node("a", fleet), make_node("b", fleet, taints=(leaving,))]
-    live = make_fleet(fleet, 2, capacity_errors=(capacity_error(),))
+    live = make_fleet(fleet, 2, launch_errors=(capacity_error(),))
     instances = [make_instance(node, live) for node in nodes]
     made = plan(
         make_snapshot(*nodes, cloud=make_cloud(live, instances=instances)), make_settings(fleet)

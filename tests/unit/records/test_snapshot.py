@@ -108,7 +108,7 @@ def test_cloud_files_read_back_to_the_same_state_without_user_data() -> None:
     seen = [(REGION, answer) for answer in answers]
     live = decode_cloud(seen, cluster="analytics", asked=True)
     assert decode_cloud(read, cluster="analytics") == live
-    assert live.fleets[0].capacity_errors
+    assert live.fleets[0].launch_errors
     assert json.loads(files["aws-us-west-2.json"])["Region"] == REGION
 
 

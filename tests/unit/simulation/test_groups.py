@@ -93,7 +93,7 @@ def test_snapshot_of_a_moment_says_what_the_simulated_groups_were() -> None:
         lambda snapshot, _: found.append(snapshot)
     )
     simulation.run()
-    failed = next(s for s in found if s.cloud and s.cloud.fleets[0].capacity_errors)
+    failed = next(s for s in found if s.cloud and s.cloud.fleets[0].launch_errors)
     grown = max(found, key=lambda s: len(s.cloud.instances) if s.cloud else 0)
     for snapshot in (failed, grown):
         assert read_back(snapshot) == facts(snapshot.cloud)
@@ -117,7 +117,7 @@ def facts(cloud: CloudState | None) -> object:
     assert cloud is not None
     fleets = [
         (f.id, f.provider, f.region, f.state, f.target_capacity, f.instance_types, f.zones,
-         f.lifecycle, f.min_size, f.max_size, [(e.at, e.code) for e in f.capacity_errors])
+         f.lifecycle, f.min_size, f.max_size, [(e.at, e.code) for e in f.launch_errors])
         for f in cloud.fleets
     ]  # fmt: skip
     instances = [

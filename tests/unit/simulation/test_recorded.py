@@ -107,8 +107,8 @@ def test_nodes_offer_what_was_recorded_of_their_type(fleet: str) -> None:
 def test_nodes_of_a_group_offer_what_eks_leaves_unless_the_config_states_a_reserve() -> None:
     """A simulation would buy other nodes than the plan that it foretells."""
     group = make_fleet_settings(provider="asg", auto_scaling_group="workers")
-    for as_eks, cpu in ((True, "3920m"), (False, "3")):
-        reserve = Reserve(stated=amounts(cpu=1), groups_as_eks=as_eks)
+    for as_eks, cpu in (({"cpu", "memory"}, "3920m"), ({"memory"}, "3"), (set[str](), "3")):
+        reserve = Reserve(amounts=amounts(cpu=1), groups_as_eks=frozenset(as_eks))
         (offer,) = offers_of(make_settings(group, reserve=reserve))
         assert offer.allocatable["cpu"] == amounts(cpu=cpu)["cpu"]
         tagged = replace(

@@ -41,14 +41,14 @@ SMALL = make_fleet_settings(price="0.25")
 STEADY = make_fleet_settings("steady", spot=False, price="0.50")
 BATCH = make_fleet_settings(sector="batch")
 GROUP = make_fleet_settings(provider="asg", auto_scaling_group="workers")
-ERRORS: dict[str, Any] = {"capacity_errors": (capacity_error(),)}
+ERRORS: dict[str, Any] = {"launch_errors": (capacity_error(),)}
 SUSPENDED = "its process Launch is suspended"
 BROKEN: dict[str, Any] = {
-    "capacity_errors": (
+    "launch_errors": (
         FleetEvent(at=ago(60), code="InvalidAMIID.NotFound", message="no image 'ami-0abc1234'"),
     )
 }
-AT_QUOTA: dict[str, Any] = {"capacity_errors": (capacity_error(60, "VcpuLimitExceeded"),)}
+AT_QUOTA: dict[str, Any] = {"launch_errors": (capacity_error(60, "VcpuLimitExceeded"),)}
 UNITS = "its target counts units of WeightedCapacity, not nodes"
 
 

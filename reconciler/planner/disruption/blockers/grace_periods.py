@@ -8,7 +8,8 @@ from typing import Final
 from zoneinfo import ZoneInfo
 
 from reconciler.planner.calendar import in_window
-from reconciler.planner.settings import FleetSettings, GracePeriod
+from reconciler.planner.disruption_settings import GracePeriod
+from reconciler.planner.settings import FleetSettings
 
 _DAYS_AHEAD: Final = 7
 """Weekdays come again: what a grace period is then, it is now."""

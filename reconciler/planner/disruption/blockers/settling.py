@@ -13,7 +13,7 @@ from reconciler.model.cluster import Pod
 from reconciler.model.counted_pods import counts
 from reconciler.model.text import duration
 from reconciler.planner.disruption.blocker import Blocker
-from reconciler.planner.settings import ScaleInSettings
+from reconciler.planner.disruption_settings import ScaleInSettings
 
 
 def settled_at(

@@ -15,6 +15,7 @@ from reconciler.planner.disruption.blocker import Blocker
 from reconciler.planner.disruption.context import DisruptionContext
 from reconciler.planner.disruption.descheduler.facts import Proposal, age_seconds
 from reconciler.planner.disruption.drains.actions import terms_of
+from reconciler.planner.disruption_settings import ScaleInSettings
 from reconciler.planner.rules import (
     Ruling,
     Subject,
@@ -24,7 +25,6 @@ from reconciler.planner.rules import (
     forbidding,
     judge_of,
 )
-from reconciler.planner.settings import ScaleInSettings
 
 _Controller = tuple[str, str, str, str]
 """Namespace, kind, name and UID."""

@@ -29,10 +29,10 @@ from reconciler.planner.cool_off import cool_off
 from reconciler.planner.disruption.drains.attempts import Attempts, read_attempts
 from reconciler.planner.disruption.drains.idleness import is_empty
 from reconciler.planner.disruption.drains.rounds import DrainProgress
+from reconciler.planner.disruption_settings import ScaleInSettings
 from reconciler.planner.fleets.inventory import FleetStatus
 from reconciler.planner.nodes.drain_taints import is_draining
 from reconciler.planner.rules import Terms
-from reconciler.planner.settings import ScaleInSettings
 from reconciler.planner.view import ClusterView
 
 _FORGOTTEN_AFTER = timedelta(hours=6)

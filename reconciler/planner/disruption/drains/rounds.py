@@ -10,7 +10,7 @@ from reconciler.model.actions import DRAIN_PROGRESS
 from reconciler.model.cluster import Node
 from reconciler.model.text import counted_noun, duration, parse_rfc3339, rfc3339
 from reconciler.planner.disruption.blocker import Blocker
-from reconciler.planner.settings import ScaleInSettings
+from reconciler.planner.disruption_settings import ScaleInSettings
 
 DRAIN_ROUNDS_MAX = 3
 """The most rounds for which a drain begins: each may take minutes, and the node takes no other

@@ -15,8 +15,8 @@ from reconciler.model.text import counted_noun, duration
 from reconciler.model.top_controller import deployment_of
 from reconciler.planner.disruption.blocker import Blocker
 from reconciler.planner.disruption.blockers.settling import bound_at
+from reconciler.planner.disruption_settings import BlastRadius
 from reconciler.planner.nodes.drain_taints import is_draining_by_us
-from reconciler.planner.settings import BlastRadius
 from reconciler.planner.view import ClusterView
 
 SETTLED_WITHIN = timedelta(minutes=5)

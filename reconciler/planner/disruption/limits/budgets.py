@@ -16,10 +16,10 @@ from reconciler.model.ids import FleetKey, NodeName
 from reconciler.model.text import counted_noun
 from reconciler.planner.calendar import after_schedule, in_window_opened_on
 from reconciler.planner.disruption.blocker import Blocker
+from reconciler.planner.disruption_settings import DisruptionBudget, DisruptionReason
 from reconciler.planner.fleets.inventory import FleetStatus
 from reconciler.planner.nodes.drain_taints import is_draining
 from reconciler.planner.nodes.starting import is_joining
-from reconciler.planner.settings import DisruptionBudget, DisruptionReason
 from reconciler.planner.view import ClusterView
 
 

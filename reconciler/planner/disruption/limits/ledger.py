@@ -13,8 +13,8 @@ from reconciler.planner.disruption.blocker import Blocker
 from reconciler.planner.disruption.drains.rounds import DRAIN_ROUNDS_MAX
 from reconciler.planner.disruption.limits.blast_radius import SETTLED_WITHIN, BlastRadiusLimits
 from reconciler.planner.disruption.limits.budgets import DisruptionBudgets
+from reconciler.planner.disruption_settings import DisruptionReason
 from reconciler.planner.nodes.drain_taints import is_draining_by_us
-from reconciler.planner.settings import DisruptionReason
 from reconciler.planner.view import ClusterView
 
 

@@ -92,7 +92,7 @@ class FleetRoom:
         self._removable = {
             status.key: max(
                 builder.targets[status.key],
-                status.joined - sum(node.name in ended for node in status.nodes),
+                len(status.joined_nodes - ended),
             )
             - sum(node.name not in ended for node in status.draining)
             - status.min

@@ -18,10 +18,10 @@ from reconciler.planner.disruption.replacement.headroom_to_come import (
 )
 from reconciler.planner.disruption.replacement.successor import ask_for_successor
 from reconciler.planner.disruption.voluntary import VoluntaryRun
+from reconciler.planner.disruption_settings import DisruptionReason
 from reconciler.planner.fleets.inventory import FleetStatus
 from reconciler.planner.fleets.updates.outdated import Outdated
 from reconciler.planner.removal import Removal
-from reconciler.planner.settings import DisruptionReason
 
 
 def propose(run: VoluntaryRun) -> None:

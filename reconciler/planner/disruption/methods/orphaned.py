@@ -34,12 +34,12 @@ from reconciler.planner.disruption.drains.actions import (
 )
 from reconciler.planner.disruption.drains.idleness import idle_for, is_empty
 from reconciler.planner.disruption.drains.timers import start_timer, stop_timer
+from reconciler.planner.disruption_settings import ScaleInSettings
 from reconciler.planner.fleets.instances.orphans import Orphan
 from reconciler.planner.fleets.instances.stuck_ends import STUCK_CAP
 from reconciler.planner.nodes.drain_taints import is_draining, is_draining_voluntarily
 from reconciler.planner.removal import Removal
 from reconciler.planner.rules import judge_of
-from reconciler.planner.settings import ScaleInSettings
 from reconciler.planner.view import ClusterView
 
 

@@ -34,11 +34,11 @@ from reconciler.planner.disruption.spot_rules import (
     spot_rows,
 )
 from reconciler.planner.disruption.voluntary import VoluntaryRun
+from reconciler.planner.disruption_settings import SpotRescheduler
 from reconciler.planner.nodes.drain_taints import drain_reasons
 from reconciler.planner.placement.classes import Group
 from reconciler.planner.placement.filters.resources import CPU_AND_MEMORY
 from reconciler.planner.placement.preferences import Preferences
-from reconciler.planner.settings import SpotRescheduler
 
 ENOUGH = Blocker("spot-reschedule-turn", "another on-demand node is emptied first")
 NOT_YET = Blocker("spot-reschedule-turn", "it is examined again within some minutes")

@@ -21,7 +21,6 @@ from reconciler.planner.disruption.limits.removals import target_may_fall
 from reconciler.planner.fleets.instances.stuck_ends import STUCK_CAP
 from reconciler.planner.nodes.drain_taints import is_draining
 from reconciler.planner.nodes.outages import find_outages
-from reconciler.planner.placement.kinds import REGION
 from reconciler.planner.removal import Removal
 from reconciler.planner.rules import first_irreplaceable, judge_of
 from reconciler.planner.view import ClusterView
@@ -83,9 +82,8 @@ def _outages(view: ClusterView) -> Mapping[Region, str]:
     of_halted = frozenset(node.name for update in halted for node in update.new)
     doubted = of_halted | view.inventory.stuck_nodes
     others = (node for name, node in view.nodes.items() if name not in view.inventory.fleet_of_node)
-    at_work = {Region(node.labels.get(REGION, "")) for node in others if node.ready}
     instances = view.inventory.instance_of_node
-    return find_outages(ours, instances, view.at, view.settings, doubted, at_work)
+    return find_outages(ours, instances, view.at, view.settings, doubted, others)
 
 
 def _resolve(builder: PlanBuilder, node: Node, key: FleetKey, spent: str) -> None:

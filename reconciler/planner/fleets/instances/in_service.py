@@ -38,7 +38,7 @@ def in_service(
     return (n for n in there if n.name not in instances or instances[n.name].counts)
 
 
-def count_joined(
+def find_joined(
     snapshot: Snapshot,
     settings: PlannerSettings,
     nodes: Mapping[FleetKey, Sequence[Node]],
@@ -46,8 +46,8 @@ def count_joined(
     instances: Mapping[NodeName, Instance],
     at_work: Mapping[FleetKey, frozenset[NodeName]],
     stuck: Collection[NodeName],
-) -> dict[FleetKey, int]:
-    """Return how many nodes of each fleet are in service and have joined.
+) -> dict[FleetKey, frozenset[NodeName]]:
+    """Return the nodes of each fleet that are in service and have joined.
 
     Args:
         snapshot: What was observed.
@@ -58,7 +58,7 @@ def count_joined(
         at_work: Nodes under which members have long been at work, whatever instance they name.
         stuck: Nodes that never took a pod and should long have: they have not joined.
     """
-    found = {
+    return {
         key: at_work.get(key, frozenset()).union(
             node.name
             for node in in_service(nodes.get(key, ()), key, shown, instances, snapshot.cloud)
@@ -67,7 +67,6 @@ def count_joined(
         )
         for key in nodes.keys() | at_work.keys()
     }
-    return {key: len(names) for key, names in found.items()}
 
 
 def _answered(region: Region, cloud: CloudState | None, shown: frozenset[Region]) -> bool:

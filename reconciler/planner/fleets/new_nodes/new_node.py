@@ -35,6 +35,7 @@ from reconciler.planner.placement.kinds import (
 )
 from reconciler.planner.placement.simulation import RowSpec
 from reconciler.planner.pod_groups import PodGroup
+from reconciler.planner.reserve import NodeReserve
 
 LANDINGS_MAX = 65_536
 """For how many DaemonSets times fleets landings are cached, twice over."""
@@ -243,7 +244,7 @@ def _variants(
 
 def _offered(
     shown: ShownAmounts,
-    reserved: Resources | None,
+    reserve: NodeReserve,
     daemons: Sequence[PodSpec],
     landings: Sequence[tuple[int, ...]],
 ) -> Resources:
@@ -259,7 +260,7 @@ def _offered(
     for option, landing in zip(cycle(fleet.options), landings, strict=False):
         machines.setdefault(landing, []).append(option)
     left = [
-        _least_left(shown, reserved, _total(daemons[number] for number in landing), options)
+        _least_left(shown, reserve, _total(daemons[number] for number in landing), options)
         for landing, options in machines.items()
     ]
     return left[0] if len(left) == 1 else least_of(left)
@@ -267,7 +268,7 @@ def _offered(
 
 def _least_left(
     amounts: ShownAmounts,
-    reserved: Resources | None,
+    reserve: NodeReserve,
     taken: Mapping[str, int],
     options: Sequence[InstanceOption],
 ) -> Resources:
@@ -275,13 +276,13 @@ def _least_left(
     shown, status = amounts.of(options), amounts.status
     if status.seen is not None:
         return _minus(shown, taken)
-    if reserved is None:
-        estimated = [_without_system(status, option) for option in options]
-        return _minus(FrozenMap({**least_of(estimated), **shown}), taken)
-    guess = _machine(status, options)
+    guess, reserved = _machine(status, options), reserve.amounts
     larger = {name: max(reserved.get(name, 0), taken.get(name, 0)) for name in {*reserved, *taken}}
-    stated = least_of([option.allocatable for option in options])
-    for name, amount in {**stated, **shown}.items():
+    known = dict(least_of([option.allocatable for option in options]))
+    if reserve.as_eks:
+        estimated = least_of([_without_system(status, option) for option in options])
+        known |= {name: estimated[name] for name in reserve.as_eks}
+    for name, amount in {**known, **shown}.items():
         guess[name], larger[name] = amount, taken.get(name, 0)
     return _minus(FrozenMap(guess), larger)
 
@@ -339,7 +340,7 @@ def _without_hostname(labels: Labels) -> Labels:
 
 def new_node(
     status: FleetStatus,
-    reserved: Resources | None,
+    reserve: NodeReserve,
     daemons: Daemons,
     volume_limits: Mapping[str, int | None],
 ) -> NewNode:
@@ -347,8 +348,7 @@ def new_node(
 
     Args:
         status: The fleet.
-        reserved: What the config reserves of it, for the daemons too; None for what EKS's images
-            take, and the daemons on top.
+        reserve: What is reserved of it.
         daemons: The DaemonSets.
         volume_limits: How many volumes a node attaches, by driver.
     """
@@ -365,7 +365,7 @@ def new_node(
             variants=tuple(map(_without_hostname, variants)),
             taints=status.taints,
             schedulable=True,
-            allocatable=_offered(shown, reserved, daemons.specs, landings),
+            allocatable=_offered(shown, reserve, daemons.specs, landings),
             volume_limits=volume_limits,
             taken_ports=tuple(port for daemon in landing for port in daemon.spec.host_ports),
             daemons=tuple(daemons.every[number].seen for number in sorted(certain)),

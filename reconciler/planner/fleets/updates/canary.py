@@ -100,13 +100,13 @@ class Canaries:
             stuck: Instances that never joined, if they are to be believed.
             noticed: Nodes that EC2 takes back, or recommends to replace.
             doubted: Nodes of versions that are not proven.
-            snapshot: Pods, and the clocks.
+            snapshot: All nodes, pods, and the clocks.
             settings: The config, in which rolling updates are switched on.
         """
         assert settings.rolling_update is not None
         self._fleets, self._instances = tuple(fleets), instances
         self._stuck, self._noticed, self._doubted = stuck, noticed, doubted
-        self._pods = snapshot.cluster.pods
+        self._nodes, self._pods = snapshot.cluster.nodes, snapshot.cluster.pods
         self._skewed = is_skewed(snapshot)
         self.now = decided_at(snapshot, snapshot.cluster.nodes)
         self._canary_time = timedelta(seconds=settings.rolling_update.canary_seconds)
@@ -208,10 +208,12 @@ class Canaries:
 
     @cached_property
     def _outages(self) -> Mapping[Region, str]:
-        ours = ((fleet.key.region, node) for fleet in self._fleets for node in fleet.nodes)
+        ours = [(fleet.key.region, node) for fleet in self._fleets for node in fleet.nodes]
+        names = {node.name for _, node in ours}
+        others = (node for node in self._nodes if node.name not in names)
         stuck = (each.node.name for each in self._stuck if each.node is not None)
         doubted = frozenset(self._doubted).union(stuck)
-        return find_outages(ours, self._instances, self.now, self._settings, doubted)
+        return find_outages(ours, self._instances, self.now, self._settings, doubted, others)
 
     def _failure(
         self,

@@ -14,10 +14,11 @@ from reconciler.model.fleet import Instance
 from reconciler.model.ids import FleetKey, NodeName
 from reconciler.model.interruption_annotation import REBALANCE_RECOMMENDATION
 from reconciler.model.text import duration
+from reconciler.planner.disruption_settings import DisruptionReason
 from reconciler.planner.fleets.fleet_nodes import FleetNodes
 from reconciler.planner.fleets.updates.update import Update
 from reconciler.planner.nodes.interruptions import InterruptionNotice
-from reconciler.planner.settings import DisruptionReason, FleetSettings
+from reconciler.planner.settings import FleetSettings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

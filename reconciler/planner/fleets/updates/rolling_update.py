@@ -22,6 +22,7 @@ from reconciler.model.saved_state import SavedFleetState
 from reconciler.model.snapshot import Snapshot
 from reconciler.model.text import counted_noun, duration
 from reconciler.planner.calendar import in_window_opened_on
+from reconciler.planner.disruption_settings import RollingUpdate
 from reconciler.planner.fleets.fleet_nodes import FleetNodes
 from reconciler.planner.fleets.instances.stuck import StuckInstance
 from reconciler.planner.fleets.live import is_told
@@ -32,7 +33,7 @@ from reconciler.planner.fleets.updates.unknown_version import standing_update
 from reconciler.planner.fleets.updates.update import Update
 from reconciler.planner.nodes.drain_taints import is_draining
 from reconciler.planner.nodes.starting import takes_pods
-from reconciler.planner.settings import PlannerSettings, RollingUpdate
+from reconciler.planner.settings import PlannerSettings
 
 _BECAUSE_MAX: Final = 160
 

@@ -14,7 +14,7 @@ import numpy as np
 from reconciler.model.ids import PodKey
 from reconciler.model.plan import HeadroomPlan
 from reconciler.model.text import counted_noun
-from reconciler.planner.asked_headroom import largest_first, may_hold_headroom, pieces_asked_for
+from reconciler.planner.asked_headroom import headroom_asked_for, largest_first, may_hold_headroom
 from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.capacity.buy import buy_preferring
 from reconciler.planner.capacity.problem.offer_table import OfferTable
@@ -52,12 +52,14 @@ def propose_in_place(builder: PlanBuilder) -> None:
 
 def _keep_free(builder: PlanBuilder, *, may_move: bool) -> None:
     view, kept_places = builder.view, KeptPlaces(builder)
-    asked, found = pieces_asked_for(builder, builder.reservations), dict[PodKey, HeadroomPlan]()
+    asked, found = headroom_asked_for(builder, builder.reservations), dict[PodKey, HeadroomPlan]()
     for pieces in largest_first(asked):
-        pod_class = view.table.of(pieces.pod, bound=False)
-        missing = pieces.count - _found(builder, kept_places, pieces, pod_class, may_move=may_move)
-        if missing:
-            missing -= _bought(builder, kept_places, pieces, pod_class, min(missing, PIECES_MAX))
+        missing = pieces.count
+        if pieces.has_size:
+            pod_class = view.table.of(pieces.pod, bound=False)
+            missing -= _found(builder, kept_places, pieces, pod_class, may_move=may_move)
+            want = min(missing, PIECES_MAX)
+            missing -= _bought(builder, kept_places, pieces, pod_class, want) if want else 0
         found[pieces.pod.key] = HeadroomPlan(
             sector=pieces.sector,
             asked=pieces.asked,
@@ -223,7 +225,10 @@ def _why_missing(builder: PlanBuilder, kept_places: KeptPlaces, pieces: Headroom
     """Return in words what prevents buying the rest."""
     usable = _usable(builder, pieces.sector)
     if not usable:
-        return "no fleet of the sector is available"
+        named = "fleet of the sector" if pieces.sector else "group"
+        return f"no {named} is available"
+    if not pieces.has_size:
+        return "no new node of its fleets is known to have room for it"
     full = [s for s in usable if s.max is not None and builder.size_of(s.key) >= s.max]
     if len(full) == len(usable):
         clauses = [maximum_reached(s, builder.size_of(s.key)) for s in full]

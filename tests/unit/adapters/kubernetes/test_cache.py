@@ -38,6 +38,17 @@ def test_list_that_was_asked_for_before_a_newer_one_changes_nothing() -> None:
     assert cache.lists_agreeing == 2
 
 
+def test_server_is_heard_again_until_a_list_agrees_with_the_first_after_the_silence() -> None:
+    """Nodes are shown then as they were before; a start is no end of a silence."""
+    cache = Cache("Node", ThreadedChangeSignal())
+    seen = []
+    for _ in range(2):
+        cache.replace({}, after_silence=True)
+        seen.append(cache.heard_again)
+    assert cache.settle(cache.compare())
+    assert [*seen, cache.heard_again] == [False, True, False]
+
+
 def test_objects_told_of_meanwhile_are_the_watch_s_matter() -> None:
     """The list may be older than the watch, and newer: versions need not be ordered."""
     cache = cache_of("changed", "deleted", "lost")

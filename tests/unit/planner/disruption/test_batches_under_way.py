@@ -16,8 +16,8 @@ from reconciler.model.actions import (
 from reconciler.model.cluster import Node, Pod
 from reconciler.model.saved_state import SavedFleetState
 from reconciler.model.text import rfc3339
+from reconciler.planner.disruption_settings import DisruptionBudget, RollingUpdate
 from reconciler.planner.planner import plan
-from reconciler.planner.settings import DisruptionBudget, RollingUpdate
 from tests.builders import (
     HOME,
     ago,

@@ -9,7 +9,7 @@ from reconciler.model.actions import EvictPod, TaintNode
 from reconciler.model.cluster import Owner
 from reconciler.model.frozen import Labels
 from reconciler.model.plan import Plan
-from reconciler.planner.settings import BlastRadius, ScaleInSettings
+from reconciler.planner.disruption_settings import BlastRadius, ScaleInSettings
 from tests.builders import ago, make_node, make_settings
 from tests.unit.planner.disruption.scale_in.scene import (
     FLEET,

@@ -7,12 +7,8 @@ from typing import Any
 import pytest
 
 from reconciler.model.actions import TaintNode
-from reconciler.planner.settings import (
-    DisruptionBudget,
-    FleetSettings,
-    PlannerSettings,
-    ScaleInSettings,
-)
+from reconciler.planner.disruption_settings import DisruptionBudget, ScaleInSettings
+from reconciler.planner.settings import FleetSettings, PlannerSettings
 from tests.builders import make_fleet_settings, make_node, make_settings
 from tests.unit.planner.disruption.scale_in.scene import full, kept, on, planned, told, unneeded
 from tests.unit.planner.disruption.updated_fleet import RULES, made_of

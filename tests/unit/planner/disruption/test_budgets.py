@@ -11,7 +11,8 @@ from reconciler.model.actions import SetCapacity, TaintNode
 from reconciler.model.cluster import Node
 from reconciler.model.plan import Plan
 from reconciler.planner.disruption.limits.budgets import is_in_force
-from reconciler.planner.settings import DisruptionBudget, FleetSettings, ScaleInSettings
+from reconciler.planner.disruption_settings import DisruptionBudget, ScaleInSettings
+from reconciler.planner.settings import FleetSettings
 from tests.builders import (
     ago,
     make_cloud_of,

@@ -21,9 +21,9 @@ from reconciler.model.cluster import Node, Pod, PodDisruptionBudget, Toleration
 from reconciler.model.frozen import FrozenMap
 from reconciler.model.plan import Plan
 from reconciler.model.text import rfc3339
+from reconciler.planner.disruption_settings import DisruptionBudget
 from reconciler.planner.nodes.interruptions import read_notice
 from reconciler.planner.planner import plan
-from reconciler.planner.settings import DisruptionBudget
 from tests.builders import ago, make_node, make_settings, make_snapshot, selecting
 from tests.unit.planner.disruption.interrupted_nodes import FLEET, TAINT, begun, noticed, targets
 from tests.unit.planner.disruption.scale_in.scene import (

@@ -9,7 +9,7 @@ from reconciler.model.cluster import Node
 from reconciler.model.frozen import FrozenMap
 from reconciler.model.ids import InstanceId, Region
 from reconciler.model.text import rfc3339
-from reconciler.planner.settings import DisruptionBudget
+from reconciler.planner.disruption_settings import DisruptionBudget
 from tests.builders import (
     ago,
     make_cloud_of,

@@ -19,9 +19,10 @@ from reconciler.model.cluster import Node, Taint
 from reconciler.model.frozen import FrozenMap
 from reconciler.model.plan import Plan
 from reconciler.model.text import rfc3339
+from reconciler.planner.disruption_settings import DisruptionBudget
 from reconciler.planner.nodes.interruptions import read_notice
 from reconciler.planner.planner import plan
-from reconciler.planner.settings import DisruptionBudget, PlannerSettings
+from reconciler.planner.settings import PlannerSettings
 from tests.builders import ago, make_cloud_of, make_fleet, make_node, make_settings
 from tests.unit.planner.disruption.interrupted_nodes import targets
 from tests.unit.planner.disruption.queued_notices import results, seen, spot, written

@@ -6,7 +6,7 @@ from decimal import Decimal
 import pytest
 
 from reconciler.model.actions import EvictPod, TaintNode, begins_drain
-from reconciler.planner.settings import ScaleInSettings
+from reconciler.planner.disruption_settings import ScaleInSettings
 from tests.builders import ago, make_fleet_settings, make_node, make_pod
 from tests.unit.planner.disruption.scale_in.consolidation import LARGE, SMALL, planned, raised
 from tests.unit.planner.disruption.scale_in.scene import FLEET, kept, on, told, unneeded

@@ -16,14 +16,13 @@ from reconciler.model.actions import (
 from reconciler.model.cluster import Node, Pod, Taint
 from reconciler.model.plan import FleetUpdate
 from reconciler.model.text import rfc3339
-from reconciler.planner.planner import plan
-from reconciler.planner.settings import (
+from reconciler.planner.disruption_settings import (
     DisruptionBudget,
-    FleetSettings,
-    Headroom,
     MaintenanceWindow,
     RollingUpdate,
 )
+from reconciler.planner.planner import plan
+from reconciler.planner.settings import FleetSettings, Headroom
 from tests.builders import (
     HOME,
     NOW,

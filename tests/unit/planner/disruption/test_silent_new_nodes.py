@@ -4,7 +4,7 @@ import pytest
 
 from reconciler.model.actions import TerminateInstance
 from reconciler.model.cluster import Node, Pod
-from tests.builders import ago
+from tests.builders import ago, make_node
 from tests.unit.planner.disruption.scale_in.scene import full, kept, make_scene_fleet, told
 from tests.unit.planner.disruption.updated_fleet import (
     made_of,
@@ -80,3 +80,18 @@ def test_new_nodes_that_have_worked_for_hours_may_be_in_an_outage() -> None:
     made = made_of(*HEALTHY, *new, new=names, fleet_states=halted, relists=2)
     assert told(made, TerminateInstance) == []
     assert kept(made)["n0"] == "not-ready"
+
+
+def test_version_is_judged_where_only_nodes_of_others_are_ready() -> None:
+    """The old version never worked either, and the new one was not judged, as if in an outage."""
+    old = [node(f"o{number}", 5000, ready=False) for number in range(3)]
+    made = made_of(*old, *dead(3), make_node("managed"), new="n0 n1 n2", relists=2)
+    assert state(made) == "halted"
+    assert "has not been Ready for 20m" in made.updates[0].because
+
+
+def test_version_is_not_judged_where_nodes_of_others_are_silent_too() -> None:
+    """Nothing shows whose fault it is while no node of the region answers."""
+    old = [node(f"o{number}", 5000, ready=False) for number in range(3)]
+    made = made_of(*old, *dead(3), make_node("managed", ready=False), new="n0 n1 n2", relists=2)
+    assert state(made) == "canary"

@@ -8,8 +8,9 @@ from reconciler.model.cluster import Node, Taint
 from reconciler.model.ids import NodeName
 from reconciler.model.plan import Plan
 from reconciler.planner.disruption.drains.soft_taints import mark_unneeded
+from reconciler.planner.disruption_settings import DisruptionBudget, ScaleInSettings
 from reconciler.planner.planner import decide
-from reconciler.planner.settings import DisruptionBudget, Headroom, ScaleInSettings
+from reconciler.planner.settings import Headroom
 from tests.builders import make_node, make_pod, make_settings, make_snapshot
 from tests.unit.planner.disruption.scale_in.scene import (
     FLEET,

@@ -18,9 +18,10 @@ from reconciler.model.cluster import Node, Pod, PodDisruptionBudget, Taint, Tole
 from reconciler.model.frozen import FrozenMap
 from reconciler.model.plan import Plan
 from reconciler.planner.disruption.methods.spot_reschedule import TRIALS_MAX
+from reconciler.planner.disruption_settings import NodeLabel, SpotRescheduler
 from reconciler.planner.explain.explain import explain
 from reconciler.planner.planner import plan
-from reconciler.planner.settings import Headroom, NodeLabel, PlannerSettings, SpotRescheduler
+from reconciler.planner.settings import Headroom, PlannerSettings
 from tests.builders import (
     AWAY,
     NOW,

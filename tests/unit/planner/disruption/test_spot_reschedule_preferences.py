@@ -9,7 +9,7 @@ from reconciler.model.actions import DO_NOT_DISRUPT, UNNEEDED_TAINT, begins_drai
 from reconciler.model.cluster import PodPreference, Preference, Taint
 from reconciler.model.frozen import FrozenMap
 from reconciler.model.selectors import NodeSelectorTerm, Requirement
-from reconciler.planner.settings import NodeLabel, SpotRescheduler
+from reconciler.planner.disruption_settings import NodeLabel, SpotRescheduler
 from tests.builders import HOSTNAME, make_node, make_settings, near
 from tests.unit.planner.disruption.scale_in.scene import make_scene_fleet, on, planned, unneeded
 

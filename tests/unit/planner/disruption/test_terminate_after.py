@@ -23,7 +23,8 @@ from reconciler.model.frozen import FrozenMap
 from reconciler.model.ids import FleetId
 from reconciler.model.plan import Plan
 from reconciler.model.text import rfc3339
-from reconciler.planner.settings import BlastRadius, DisruptionBudget, FleetSettings
+from reconciler.planner.disruption_settings import BlastRadius, DisruptionBudget
+from reconciler.planner.settings import FleetSettings
 from tests.builders import (
     NOW,
     ago,

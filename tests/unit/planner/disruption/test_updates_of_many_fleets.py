@@ -15,7 +15,8 @@ from reconciler.model.actions import (
 from reconciler.model.cluster import Node, Pod, Taint
 from reconciler.model.plan import Plan
 from reconciler.model.text import rfc3339
-from reconciler.planner.settings import DisruptionBudget, FleetSettings, RollingUpdate
+from reconciler.planner.disruption_settings import DisruptionBudget, RollingUpdate
+from reconciler.planner.settings import FleetSettings
 from tests.builders import ago
 from tests.unit.planner.disruption.scale_in.scene import (
     annotations_set,

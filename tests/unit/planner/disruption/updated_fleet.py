@@ -14,11 +14,9 @@ from reconciler.model.frozen import FrozenMap
 from reconciler.model.plan import Plan
 from reconciler.model.saved_state import SavedFleetState
 from reconciler.model.text import rfc3339
+from reconciler.planner.disruption_settings import RollingUpdate
 from reconciler.planner.planner import plan
-from reconciler.planner.settings import (
-    FleetSettings,
-    RollingUpdate,
-)
+from reconciler.planner.settings import FleetSettings
 from tests.builders import (
     HOME,
     NOW,
@@ -70,7 +68,7 @@ def made_of(
     """The plan of fleets at version 8 whose nodes are of version 7, but those named in `new`.
 
     Args:
-        objects: Nodes and pods.
+        objects: Nodes and pods; nodes without the label `fleet` are of nobody's fleet.
         new: Names of nodes of version 8, with spaces between.
         rules: How nodes are replaced; None when rolling updates are switched off.
         fleet: The fleet.
@@ -79,7 +77,7 @@ def made_of(
             `started` again (seconds ago, by node), `live`: what EC2 shows of the
             fleets, `settings` of the planner; else keywords of ClusterState.
     """
-    nodes = [o for o in objects if isinstance(o, Node)]
+    nodes = [o for o in objects if isinstance(o, Node) and "fleet" in o.labels]
     targets = Counter(str(n.labels["fleet"]) for n in nodes)
     targets[fleet.name] = changed.pop("target", targets[fleet.name])
     shown: dict[str, Any] = changed.pop("live", {})

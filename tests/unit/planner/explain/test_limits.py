@@ -83,7 +83,7 @@ def test_waiting_is_not_advised_where_it_ends_nothing(
 
 def test_fallback_of_every_spot_fleet_that_keeps_the_pod_off_is_named() -> None:
     """With that of the first alone the pod still waited, now for the second."""
-    errors: dict[str, Any] = {"capacity_errors": (capacity_error(),)}
+    errors: dict[str, Any] = {"launch_errors": (capacity_error(),)}
     cloud = make_cloud(make_fleet(FLEET, **errors), make_fleet(LARGE, **errors), make_fleet(STEADY))
     snapshot = make_snapshot(make_pod(), cloud=cloud)
     found = of_pod(snapshot, make_settings(FLEET, LARGE, STEADY))

@@ -73,10 +73,10 @@ def test_reserve_that_keeps_a_pod_off_is_to_be_lowered(
 ) -> None:
     """Nodes have the room that the pod needs: the advice was to buy a larger size."""
     reserve = amounts(cpu=1, memory="4Gi")
-    settings = make_settings(make_fleet_settings("small"), reserve=Reserve(stated=reserve))
+    settings = make_settings(make_fleet_settings("small"), reserve=Reserve(amounts=reserve))
     pod = make_pod(cpu=cpu, memory=memory)
     assert advice in explained(make_snapshot(pod), settings).fleets[0].ways
-    lower = Reserve(stated=amounts(cpu="500m", memory="2Gi"))
+    lower = Reserve(amounts=amounts(cpu="500m", memory="2Gi"))
     settings = make_settings(make_fleet_settings("small"), reserve=lower)
     assert not plan(make_snapshot(pod), settings).unplaceable
 
@@ -86,7 +86,7 @@ def test_reserve_is_not_to_be_lowered_below_what_system_and_daemons_take(
     cpu: str, daemon_cpu: str
 ) -> None:
     """A node would be bought, and the pod wait on."""
-    reserve = Reserve(stated=amounts(cpu=1, memory="4Gi"))
+    reserve = Reserve(amounts=amounts(cpu=1, memory="4Gi"))
     settings = make_settings(make_fleet_settings("small"), reserve=reserve)
     daemon = make_daemon_set(cpu=daemon_cpu, memory="1Mi")
     found = explained(make_snapshot(make_pod(cpu=cpu), daemon_sets=(daemon,)), settings)
@@ -195,7 +195,7 @@ def test_cost_limit_names_the_least_that_pays_for_the_node() -> None:
 def test_unavailable_fleet_is_to_be_waited_for() -> None:
     """No setting makes capacity that EC2 does not have."""
     fleet = make_fleet_settings("small")
-    live = make_fleet(fleet, capacity_errors=(capacity_error(),))
+    live = make_fleet(fleet, launch_errors=(capacity_error(),))
     found = explained(make_snapshot(make_pod(), cloud=make_cloud(live)), make_settings(fleet))
     assert found.fleets[0].code == "fleet-unavailable"
     assert found.change[0].startswith("wait for primary-small: InsufficientInstanceCapacity")

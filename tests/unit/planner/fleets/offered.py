@@ -13,7 +13,7 @@ def offered(fleet: FleetSettings, *objects: Node | Pod, **changed: Any) -> str:
     """What the refusal of a pod that asks for far too much memory says a new node offers."""
     asks = make_pod(cpu="1m", memory="1000Gi", sector="primary")
     cloud = changed.pop("cloud", None)
-    reserve = changed.pop("reserve", Reserve(stated=changed.pop("reserved", amounts())))
+    reserve = changed.pop("reserve", Reserve(amounts=changed.pop("reserved", amounts())))
     made = plan(
         make_snapshot(asks, *objects, cloud=cloud, **changed),
         make_settings(fleet, reserve=reserve),

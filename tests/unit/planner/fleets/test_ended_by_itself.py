@@ -7,8 +7,8 @@ import pytest
 from reconciler.model.actions import SetCapacity
 from reconciler.model.fleet import Instance
 from reconciler.model.plan import Plan
+from reconciler.planner.disruption_settings import RollingUpdate
 from reconciler.planner.planner import plan
-from reconciler.planner.settings import RollingUpdate
 from tests.builders import (
     ago,
     kept_proof,

@@ -53,7 +53,7 @@ def test_cool_off_after_capacity_errors_doubles_from_five_minutes(
     """Launch storms against a pool without capacity, or minutes of needless waiting."""
     fleet = make_fleet_settings()
     events = tuple(sorted(capacity_error(seconds) for seconds in errors))
-    cloud = make_cloud(make_fleet(fleet, capacity_errors=events))
+    cloud = make_cloud(make_fleet(fleet, launch_errors=events))
     made = plan(make_snapshot(make_pod(), cloud=cloud), make_settings(fleet))
     assert bool(made.unplaceable) == closed
 
@@ -67,7 +67,7 @@ def test_errors_of_the_future_close_a_fleet_only_within_what_clocks_may_differ_b
     A clock that jumps back would close every fleet.
     """
     fleet = make_fleet_settings()
-    cloud = make_cloud(make_fleet(fleet, capacity_errors=(capacity_error(-ahead_seconds),)))
+    cloud = make_cloud(make_fleet(fleet, launch_errors=(capacity_error(-ahead_seconds),)))
     made = plan(make_snapshot(make_pod(), cloud=cloud), make_settings(fleet))
     assert bool(made.unplaceable) == closed
 
@@ -86,9 +86,7 @@ def test_launching_capacity_of_a_failing_fleet_no_longer_counts() -> None:
     """Pods would wait for nodes that EC2 cannot launch."""
     failing = make_fleet_settings("small", cpu=4)
     other = make_fleet_settings("medium", cpu=8, memory="32Gi", price="0.2")
-    cloud = make_cloud(
-        make_fleet(failing, 2, capacity_errors=(capacity_error(),)), make_fleet(other)
-    )
+    cloud = make_cloud(make_fleet(failing, 2, launch_errors=(capacity_error(),)), make_fleet(other))
     made = plan(make_snapshot(make_pod(), cloud=cloud), make_settings(failing, other))
     assert places(made) == {"pod": ("primary-medium", None, 0)}
 
@@ -98,7 +96,7 @@ def test_demand_moves_to_on_demand_only_with_a_fallback(fallback: bool, moves: b
     """A bill in on-demand prices nobody agreed to; or an outage that a setting should prevent."""
     spot = make_fleet_settings("small", spot=True, spot_fallback=fallback)
     od = make_fleet_settings("small", name="primary-small-od", spot=False, price="0.3")
-    cloud = make_cloud(make_fleet(spot, capacity_errors=(capacity_error(),)), make_fleet(od))
+    cloud = make_cloud(make_fleet(spot, launch_errors=(capacity_error(),)), make_fleet(od))
     made = plan(make_snapshot(make_pod(), cloud=cloud), make_settings(spot, od))
     assert bool(made.placements) == moves
     if not moves:
@@ -109,7 +107,7 @@ def test_demand_moves_to_another_size_before_another_region() -> None:
     """Pods would be moved across regions while the home region has room."""
     small = make_fleet_settings("small", regions=(HOME, AWAY))
     large = make_fleet_settings("large", cpu=16, memory="64Gi", price="0.5", regions=(HOME, AWAY))
-    failing = make_fleet(small, capacity_errors=(capacity_error(),))
+    failing = make_fleet(small, launch_errors=(capacity_error(),))
     others = [make_fleet(large), make_fleet(small, region=AWAY), make_fleet(large, region=AWAY)]
     settings = make_settings(small, large, regions=(HOME, AWAY))
     made = plan(make_snapshot(make_pod(), cloud=make_cloud(failing, *others)), settings)
@@ -128,7 +126,7 @@ def two_regions(**home: Any) -> Plan:
 
 def test_demand_of_a_failing_fleet_moves_to_the_next_region() -> None:
     """An outage of one region's spot pool would stop the sector."""
-    made = two_regions(capacity_errors=(capacity_error(),))
+    made = two_regions(launch_errors=(capacity_error(),))
     assert raises(made) == {("primary-small", AWAY): 4}
     assert {p.region for p in made.placements} == {AWAY}
     assert [(a.policy, a.because) for a in made.actions] == [
@@ -142,7 +140,7 @@ def test_pod_that_can_run_in_the_next_region_alone_is_served_there(
 ) -> None:
     """A StatefulSet's pod whose volume was made there would wait for ever."""
     fleet = make_fleet_settings(regions=(HOME, AWAY))
-    homes = make_fleet(fleet, capacity_errors=errors)
+    homes = make_fleet(fleet, launch_errors=errors)
     bound = make_pod(node_selector={"topology.kubernetes.io/region": AWAY})
     snapshot = make_snapshot(bound, cloud=make_cloud(homes, make_fleet(fleet, region=AWAY)))
     made = plan(snapshot, make_settings(fleet, regions=(HOME, AWAY)))
@@ -169,7 +167,7 @@ def test_recovered_fleet_is_preferred_again_without_moving_anything_back() -> No
     fleet = make_fleet_settings(cpu=4, regions=(HOME, AWAY))
     away = make_node("away", fleet, region=AWAY)
     cloud = make_cloud(
-        make_fleet(fleet, capacity_errors=(capacity_error(3600),)),
+        make_fleet(fleet, launch_errors=(capacity_error(3600),)),
         make_fleet(fleet, 1, region=AWAY),
     )
     runs, waits = make_pod("runs", node="away", cpu=4), make_pod("waits", cpu=4)

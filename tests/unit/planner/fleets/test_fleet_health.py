@@ -64,7 +64,7 @@ def closed(made: Plan) -> str:
 
 def test_capacity_error_is_remembered_until_its_cool_off_ends() -> None:
     """EC2's history is read only while something looks wrong, and not for ever."""
-    saved = only(planned(make_fleet(FLEET, capacity_errors=(capacity_error(60),))))
+    saved = only(planned(make_fleet(FLEET, launch_errors=(capacity_error(60),))))
     assert (saved.failures, saved.last_error_at) == (1, ago(60))
     assert saved.unavailable_until == ago(60) + timedelta(minutes=5)
     assert "InsufficientInstanceCapacity" in closed(planned(make_fleet(FLEET), saved))
@@ -78,7 +78,7 @@ def test_cool_off_doubles_across_restarts_up_to_half_an_hour(failures: int, minu
     before = SavedFleetState(
         fleet=FLEET.name, region=HOME, failures=failures - 1, last_error_at=ago(900)
     )
-    saved = only(planned(make_fleet(FLEET, capacity_errors=(capacity_error(10),)), before))
+    saved = only(planned(make_fleet(FLEET, launch_errors=(capacity_error(10),)), before))
     assert saved.failures == failures
     assert saved.unavailable_until == ago(10) + timedelta(minutes=minutes)
 
@@ -86,14 +86,14 @@ def test_cool_off_doubles_across_restarts_up_to_half_an_hour(failures: int, minu
 def test_history_of_an_hour_counts_where_nothing_was_remembered() -> None:
     """A fleet that failed for longer would be asked again sooner after a restart."""
     errors = tuple(capacity_error(60 * minutes) for minutes in (40, 30, 20, 10))
-    saved = only(planned(make_fleet(FLEET, capacity_errors=errors)))
+    saved = only(planned(make_fleet(FLEET, launch_errors=errors)))
     assert saved.failures == 4
     assert saved.unavailable_until == ago(600) + timedelta(minutes=30)
 
 
 def test_error_counts_once_however_often_it_is_seen() -> None:
     """Every cycle would double the cool-off while the history shows the same line."""
-    fleet = make_fleet(FLEET, capacity_errors=(capacity_error(60),))
+    fleet = make_fleet(FLEET, launch_errors=(capacity_error(60),))
     first = only(planned(fleet))
     assert only(planned(fleet, first, at=NOW + timedelta(seconds=20))) == first
 
@@ -101,8 +101,8 @@ def test_error_counts_once_however_often_it_is_seen() -> None:
 def test_errors_of_one_attempt_count_once_even_when_seen_apart() -> None:
     """Each pool of a fleet gives an error of its own within seconds."""
     errors = (capacity_error(60), capacity_error(50), capacity_error(45))
-    first = only(planned(make_fleet(FLEET, capacity_errors=errors[:1])))
-    saved = only(planned(make_fleet(FLEET, capacity_errors=errors), first))
+    first = only(planned(make_fleet(FLEET, launch_errors=errors[:1])))
+    saved = only(planned(make_fleet(FLEET, launch_errors=errors), first))
     assert saved.failures == 1
     assert saved.unavailable_until == ago(45) + timedelta(minutes=5)
 
@@ -195,7 +195,7 @@ def test_errors_count_although_the_last_one_was_noted_in_the_future() -> None:
     )
     after = NOW + timedelta(seconds=20)
     first = only(planned(make_fleet(FLEET), before))
-    made = planned(make_fleet(FLEET, capacity_errors=(capacity_error(-10),)), first, at=after)
+    made = planned(make_fleet(FLEET, launch_errors=(capacity_error(-10),)), first, at=after)
     assert "InsufficientInstanceCapacity" in closed(made)
 
 
@@ -271,7 +271,7 @@ def test_instance_of_a_second_fleet_of_the_name_is_none_of_the_first() -> None:
 def test_long_error_codes_are_cut() -> None:
     """A message in place of a code would fill the annotation."""
     error = FleetEvent(at=ago(60), code="x" * 5000)
-    assert len(only(planned(make_fleet(FLEET, capacity_errors=(error,)))).reason) == 160
+    assert len(only(planned(make_fleet(FLEET, launch_errors=(error,)))).reason) == 160
 
 
 def test_instance_without_a_fleet_fulfils_no_target() -> None:

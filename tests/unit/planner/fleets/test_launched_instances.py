@@ -27,7 +27,7 @@ from tests.unit.planner.placed import raised
 SHORT = make_fleet_settings("small", cpu=4)
 OTHER = make_fleet_settings("medium", cpu=4, price="0.2")
 SETTINGS = make_settings(SHORT, OTHER)
-LACKING = {"capacity_errors": (capacity_error(40),)}
+LACKING = {"launch_errors": (capacity_error(40),)}
 
 
 def launched(live: Fleet, *names: str, **changed: Any) -> list[Instance]:

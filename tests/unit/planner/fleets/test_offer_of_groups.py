@@ -1,5 +1,7 @@
 """What a new node of an Auto Scaling group is planned to have (docs/scale-up.md)."""
 
+from dataclasses import replace
+
 import pytest
 
 from reconciler.model.cluster import DaemonSet
@@ -20,9 +22,13 @@ from tests.builders import (
 )
 from tests.unit.planner.fleets.offered import offered
 
-DEFAULT = Reserve(stated=amounts(cpu=1, memory="2560Mi"), groups_as_eks=True)
+DEFAULT = Reserve(
+    amounts=amounts(cpu=1, memory="2560Mi"), groups_as_eks=frozenset({"cpu", "memory"})
+)
 """Of a config that states no reserve."""
-STATED = Reserve(stated=amounts(cpu=1, memory="2560Mi"))
+STATED = Reserve(amounts=amounts(cpu=1, memory="2560Mi"))
+ONLY_CPU = replace(STATED, groups_as_eks=frozenset({"memory"}))
+ONLY_MEMORY = replace(STATED, groups_as_eks=frozenset({"cpu"}))
 GROUP = make_fleet_settings(provider="asg", auto_scaling_group="workers", managed=False)
 DAEMONS = (make_daemon_set("one", memory="1Gi"), make_daemon_set("two", memory="2Gi"))
 
@@ -46,6 +52,8 @@ def tagged(memory: str) -> Fleet:
         (GROUP, DEFAULT, DAEMONS, left_by_eks(58, daemons_gib=3)),
         (GROUP, STATED, (), "13.5Gi"),
         (GROUP, STATED, DAEMONS, "13Gi"),
+        (GROUP, ONLY_CPU, DAEMONS, left_by_eks(58, daemons_gib=3)),
+        (GROUP, ONLY_MEMORY, DAEMONS, "13Gi"),
         (make_fleet_settings(), DEFAULT, (), "13.5Gi"),
     ],
 )
@@ -56,7 +64,7 @@ def test_group_lacks_what_eks_and_daemons_take_unless_the_config_states_a_reserv
     assert offered(fleet, reserve=reserve, daemon_sets=daemon_sets) == left
 
 
-@pytest.mark.parametrize("reserve", [DEFAULT, STATED])
+@pytest.mark.parametrize("reserve", [DEFAULT, STATED, ONLY_CPU, ONLY_MEMORY])
 def test_resources_tag_is_the_allocatable_of_a_node(reserve: Reserve) -> None:
     """It states what Cluster Autoscaler planned with: only DaemonSets take of it."""
     cloud = make_cloud(tagged("15Gi"))

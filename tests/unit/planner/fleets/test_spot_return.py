@@ -21,13 +21,9 @@ from reconciler.model.frozen import FrozenMap
 from reconciler.model.plan import Plan
 from reconciler.model.saved_state import SavedFleetState
 from reconciler.model.text import rfc3339
+from reconciler.planner.disruption_settings import DisruptionBudget, ScaleInSettings, SpotReturn
 from reconciler.planner.planner import plan
-from reconciler.planner.settings import (
-    DisruptionBudget,
-    PlannerSettings,
-    ScaleInSettings,
-    SpotReturn,
-)
+from reconciler.planner.settings import PlannerSettings
 from tests.builders import (
     HOME,
     NOW,

@@ -307,7 +307,7 @@ def short_of_spot(*pods: Pod, **limits: int | None) -> Plan:
         "large", cpu=16, memory="64Gi", price="2.00", max_capacity=limits.get("large")
     )
     cloud = make_cloud(
-        make_fleet(small, capacity_errors=(capacity_error(),)),
+        make_fleet(small, launch_errors=(capacity_error(),)),
         make_fleet(medium),
         make_fleet(large),
     )
@@ -340,7 +340,7 @@ def test_money_goes_by_priority_where_the_home_region_has_no_capacity() -> None:
     """A low priority that the home region serves must not spend what a high one needs abroad."""
     first = make_fleet_settings("small", cpu=2, price="0.10", regions=(HOME, AWAY))
     second = make_fleet_settings("large", cpu=16, memory="64Gi", price="0.10", regions=(HOME, AWAY))
-    failing = make_fleet(second, capacity_errors=(capacity_error(),))
+    failing = make_fleet(second, launch_errors=(capacity_error(),))
     others = [make_fleet(first), *(make_fleet(f, region=AWAY) for f in (first, second))]
     settings = make_settings(first, second, regions=(HOME, AWAY), usd_per_hour_max=Decimal("0.10"))
     pods = make_pod("low", cpu=1), make_pod("high", cpu=8, priority=100)
@@ -354,7 +354,7 @@ def test_priorities_share_a_node_beside_a_shortage_that_keeps_no_pod_off_a_fleet
     small = make_fleet_settings("small", cpu=4, price="0.20", over_subscription=0.0)
     large = make_fleet_settings("large", cpu=8, price="0.30", over_subscription=0.0)
     cloud = make_cloud(
-        make_fleet(gone, capacity_errors=(capacity_error(),)), make_fleet(small), make_fleet(large)
+        make_fleet(gone, launch_errors=(capacity_error(),)), make_fleet(small), make_fleet(large)
     )
     settings = make_settings(gone, small, large, usd_per_hour_max=Decimal(10))
     pods = [make_pod(f"p-{priority}", cpu=3, priority=priority) for priority in (100, 0)]

@@ -69,10 +69,10 @@ def waiting(*groups: Fleet) -> Snapshot:
     [
         ({}, {}, "primary-small"),
         ({"launches_halted": "its process Launch is suspended"}, {}, "primary-large"),
-        ({"capacity_errors": (capacity_error(),)}, {}, "primary-large"),
+        ({"launch_errors": (capacity_error(),)}, {}, "primary-large"),
         ({"max_size": 0}, {}, "primary-large"),
         (
-            {"capacity_errors": (capacity_error(),)},
+            {"launch_errors": (capacity_error(),)},
             {"launches_halted": "its process Launch is suspended"},
             "primary-medium",
         ),

@@ -179,7 +179,7 @@ def test_what_must_be_near_a_lower_priority_is_served_in_the_plan_that_buys_for_
     large = make_fleet_settings("large", cpu=8, memory="32Gi", price="0.48", **regions)
     follower = make_pod("follower-0", cpu=1, priority=HIGH, pod_affinity=(near(ZONE, app="db"),))
     leader = make_pod("leader-0", cpu=1, labels={"app": "db"})
-    failing = make_fleet(large, capacity_errors=(capacity_error(60),))
+    failing = make_fleet(large, launch_errors=(capacity_error(60),))
     cloud = make_cloud(failing, make_fleet(large, region=AWAY))
     settings = make_settings(large, regions=(HOME, AWAY), usd_per_hour_max=Decimal(5))
     made = plan(make_snapshot(follower, leader, cloud=cloud), settings)

@@ -324,7 +324,7 @@ def test_label_of_a_rule_that_new_nodes_lack_is_named(
 def test_pod_of_a_failing_fleet_is_fleet_unavailable_with_the_error() -> None:
     """Nobody would see that EC2 has no capacity."""
     fleet = make_fleet_settings()
-    cloud = make_cloud(make_fleet(fleet, capacity_errors=(capacity_error(60),)))
+    cloud = make_cloud(make_fleet(fleet, launch_errors=(capacity_error(60),)))
     found = reason(plan(make_snapshot(make_pod(), cloud=cloud), make_settings(fleet)))
     assert found.code == "fleet-unavailable"
     assert found.detail.startswith("InsufficientInstanceCapacity; cooling off until 12:04:00")

@@ -14,15 +14,11 @@ from reconciler.model.plan import Plan
 from reconciler.model.snapshot import Snapshot
 from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.capacity.problem.purchase import PromisedPods
+from reconciler.planner.disruption_settings import ScaleInSettings
 from reconciler.planner.planner import plan
 from reconciler.planner.policies.scale_up import sector_purchases
 from reconciler.planner.promised_places import promised_places
-from reconciler.planner.settings import (
-    FleetSettings,
-    Headroom,
-    PlannerSettings,
-    ScaleInSettings,
-)
+from reconciler.planner.settings import FleetSettings, Headroom, PlannerSettings
 from tests.builders import (
     ZONE,
     ago,

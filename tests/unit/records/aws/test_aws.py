@@ -250,7 +250,7 @@ def test_no_instance_is_an_answer_of_ec2_where_no_fleet_holds_one(
     assert (read.instances_known, read.instances_asked) == (False, False)
 
 
-def test_history_errors_become_capacity_errors_of_their_fleet() -> None:
+def test_history_errors_become_launch_errors_of_their_fleet() -> None:
     """Demand would wait for a fleet that EC2 cannot fill."""
     records = [
         {
@@ -267,11 +267,11 @@ def test_history_errors_become_capacity_errors_of_their_fleet() -> None:
     }
     history = {"FleetId": "fleet-1", "HistoryRecords": [worded, *records]}
     (fleet,) = decode({"Fleets": [fleet_json()]}, history).fleets
-    assert [event.code for event in fleet.capacity_errors] == [
+    assert [event.code for event in fleet.launch_errors] == [
         "allLaunchSpecsTemporarilyBlacklisted",
         "InsufficientInstanceCapacity",
     ]
-    assert fleet.capacity_errors[0].at == AT
+    assert fleet.launch_errors[0].at == AT
 
 
 def test_history_tells_when_the_target_was_set_last() -> None:
@@ -283,7 +283,7 @@ def test_history_tells_when_the_target_was_set_last() -> None:
     launched = {"EventType": "instanceChange", "Timestamp": "2026-01-31T12:30:00Z"}
     history = {"FleetId": "fleet-1", "HistoryRecords": [*records, launched]}
     (fleet,) = decode({"Fleets": [fleet_json()]}, history).fleets
-    assert (fleet.changed_at, fleet.capacity_errors) == (AT, ())
+    assert (fleet.changed_at, fleet.launch_errors) == (AT, ())
 
 
 @pytest.mark.parametrize(("word", "number"), [("$Latest", "5"), ("$Default", "4"), ("3", "3")])
@@ -371,7 +371,7 @@ def test_group_carries_limits_members_and_errors() -> None:
     (fleet,), (instance,) = state.fleets, state.instances
     assert (fleet.provider, fleet.id, fleet.name) == ("asg", "workers", "workers")
     assert (fleet.min_size, fleet.max_size, fleet.target_capacity) == (0, 5, 1)
-    assert [event.code for event in fleet.capacity_errors] == ["UnfulfillableCapacity"]
+    assert [event.code for event in fleet.launch_errors] == ["UnfulfillableCapacity"]
     assert (instance.fleet_id, instance.protected) == ("workers", True)
 
 

@@ -109,6 +109,22 @@ def test_daemon_set_and_budget_that_are_listed_no_longer_are_deleted() -> None:
     assert len(read_demand(io.BytesIO(written), "merged").lines) == len(folded(lines).lines)
 
 
+def test_object_that_comes_back_after_a_beginning_without_it_was_deleted_until_then() -> None:
+    """Its pods ran on every node, and its budget held them, for the hours in between."""
+    back = AT + 2.5 * HOUR
+    lines: list[DemandLine] = [
+        *(recorded_from(AT), AGENT, BUDGET),
+        recorded_from(AT + 2 * HOUR),
+        *(replace(AGENT, at=back), replace(BUDGET, at=back)),
+        *(recorded_from(AT + 4 * HOUR), replace(AGENT, at=AT + 4 * HOUR)),
+    ]
+    assert deleted(lines) == [
+        ("agent", AT + 2 * HOUR),
+        ("web", AT + 2 * HOUR),
+        ("web", AT + 4 * HOUR),
+    ]
+
+
 def test_deletion_that_was_recorded_is_told_once() -> None:
     """The recording's own line says when it was."""
     gone = AT + HOUR / 2

@@ -8,7 +8,7 @@ import pytest
 from reconciler.model.cluster import Pod, PodDisruptionBudget
 from reconciler.model.plan import Plan
 from reconciler.planner.descheduler_settings import EvictorSettings, FailedPods, PodLifeTime
-from reconciler.planner.settings import BlastRadius, DisruptionBudget
+from reconciler.planner.disruption_settings import BlastRadius, DisruptionBudget
 from tests.builders import ago, labelled, make_node, selecting
 from tests.unit.planner.disruption.descheduler.scene import (
     FLEET,

@@ -19,8 +19,9 @@ from reconciler.model.frozen import FrozenMap
 from reconciler.model.ids import InstanceId
 from reconciler.model.plan import Plan
 from reconciler.model.text import rfc3339
+from reconciler.planner.disruption_settings import ScaleInSettings
 from reconciler.planner.planner import plan
-from reconciler.planner.settings import FleetSettings, PlannerSettings, ScaleInSettings
+from reconciler.planner.settings import FleetSettings, PlannerSettings
 from tests.builders import (
     ago,
     kept_proof,

@@ -7,7 +7,7 @@ import pytest
 from reconciler.model.actions import EvictPod, TaintNode
 from reconciler.model.cluster import Owner, PodDisruptionBudget
 from reconciler.model.ids import NodeName
-from reconciler.planner.settings import BlastRadius
+from reconciler.planner.disruption_settings import BlastRadius
 from tests.builders import ago, labelled, make_node, make_pod, selecting
 from tests.unit.planner.disruption.scale_in.consolidation import LARGE, SMALL, planned
 from tests.unit.planner.disruption.scale_in.scene import drained, kept, on, told, unneeded

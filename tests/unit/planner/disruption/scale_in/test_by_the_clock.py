@@ -9,8 +9,8 @@ from reconciler.model.actions import UNNEEDED_SINCE, begins_drain
 from reconciler.model.cluster import Pod
 from reconciler.model.frozen import FrozenMap
 from reconciler.model.text import rfc3339
+from reconciler.planner.disruption_settings import GracePeriod
 from reconciler.planner.planner import plan
-from reconciler.planner.settings import GracePeriod
 from tests.builders import (
     make_cloud,
     make_fleet,

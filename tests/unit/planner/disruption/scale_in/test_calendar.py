@@ -10,7 +10,7 @@ from reconciler.planner.disruption.blockers.grace_periods import (
     idle_long_enough_at,
     idle_seconds_required,
 )
-from reconciler.planner.settings import GracePeriod, ScaleInSettings
+from reconciler.planner.disruption_settings import GracePeriod, ScaleInSettings
 from tests.builders import make_fleet_settings
 
 DAILY = frozenset(range(1, 8))

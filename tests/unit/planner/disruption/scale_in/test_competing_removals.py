@@ -11,7 +11,8 @@ from reconciler.planner.disruption.candidate import Candidate
 from reconciler.planner.disruption.examined_nodes import EXAMINED_MAX
 from reconciler.planner.disruption.replacement import departures
 from reconciler.planner.disruption.replacement.conflict import ReplacementConflict
-from reconciler.planner.settings import DisruptionBudget, FleetSettings, ScaleInSettings
+from reconciler.planner.disruption_settings import DisruptionBudget, ScaleInSettings
+from reconciler.planner.settings import FleetSettings
 from tests.builders import make_fleet_settings, make_node
 from tests.unit.planner.disruption.scale_in.consolidation import SMALL, planned, raised
 from tests.unit.planner.disruption.scale_in.scene import (

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from reconciler.model.actions import EvictPod, SetCapacity, TaintNode, begins_drain
+from reconciler.planner.disruption_settings import DisruptionBudget, ScaleInSettings
 from reconciler.planner.planner import plan
-from reconciler.planner.settings import DisruptionBudget, ScaleInSettings
 from tests.builders import (
     AWAY,
     HOME,

@@ -14,15 +14,11 @@ from reconciler.model.cluster import Node
 from reconciler.model.frozen import FrozenMap
 from reconciler.model.ids import FleetId, Region
 from reconciler.model.plan import Plan
+from reconciler.planner.disruption_settings import ScaleInSettings
 from reconciler.planner.fleets.departing import regions_to_observe
 from reconciler.planner.placement.kinds import REGION
 from reconciler.planner.planner import plan
-from reconciler.planner.settings import (
-    FleetSettings,
-    PlannerSettings,
-    ScaleInSettings,
-    SectorSettings,
-)
+from reconciler.planner.settings import FleetSettings, PlannerSettings, SectorSettings
 from tests.builders import (
     HOME,
     amounts,

@@ -18,7 +18,7 @@ from reconciler.model.actions import (
 )
 from reconciler.model.cluster import Taint
 from reconciler.model.frozen import FrozenMap
-from reconciler.planner.settings import GracePeriod, ScaleInSettings
+from reconciler.planner.disruption_settings import GracePeriod, ScaleInSettings
 from tests.builders import (
     NOW,
     ago,

@@ -2,18 +2,22 @@
 
 from typing import Any
 
+import pytest
+
 from reconciler.model.actions import INTERRUPTION, TerminateInstance
-from reconciler.model.cluster import Node, Pod
+from reconciler.model.cluster import Node, Pod, Taint
 from reconciler.model.frozen import FrozenMap
 from reconciler.model.ids import InstanceId
 from reconciler.model.plan import Plan
 from reconciler.model.saved_state import ProtectedInstance
 from reconciler.model.text import rfc3339
-from tests.builders import ago, make_node
+from tests.builders import ago, make_node, make_pod
 from tests.unit.planner.disruption.scale_in.scene import (
     FLEET,
+    drained,
     full,
     kept,
+    on,
     planned,
     with_instances,
 )
@@ -76,3 +80,24 @@ def test_silent_node_says_what_keeps_it() -> None:
     made = planned(FLEET, *nodes, full("b"), protected_instances=(refused,))
     assert ends(made) == {}
     assert kept(made)["a"] == "termination-protected"
+
+
+@pytest.mark.parametrize(
+    ("target", "lowered", "to"), [(1, False, 3), (2, False, 3), (3, True, 2), (4, True, 3)]
+)
+def test_drained_node_that_never_joined_takes_no_place_of_those_that_have(
+    target: int, lowered: bool, to: int
+) -> None:
+    """The fleet was asked for as many nodes as it had, and the pod waited for the next plan.
+
+    An agent had put its start-up taint on the empty node again. It counts in the target only where
+    its fleet owes nodes.
+    """
+    start_up = Taint(key="node.kubernetes.io/not-ready", value="", effect="NoSchedule")
+    long_ago: dict[str, Any] = {"created_at": ago(9000), "ready_changed_at": ago(8990)}
+    nodes = [make_node(name, FLEET, **long_ago) for name in ("a", "b")]
+    pods = [on("a", cpu="3500m"), on("b", cpu="3500m")]
+    empty = drained("x", FLEET, taints=(start_up,), **long_ago)
+    made = planned(FLEET, *nodes, *pods, empty, make_pod(cpu=2), target=target)
+    assert ends(made) == {"i-x": lowered}
+    assert [(fleet.joined, fleet.target) for fleet in made.fleets] == [(2, to)]

@@ -9,11 +9,8 @@ import pytest
 from reconciler.model.actions import UNNEEDED_SINCE, TaintNode
 from reconciler.model.cluster import Owner, Pod, PodDisruptionBudget
 from reconciler.model.plan import Plan
-from reconciler.planner.settings import (
-    BlastRadius,
-    FleetSettings,
-    ScaleInSettings,
-)
+from reconciler.planner.disruption_settings import BlastRadius, ScaleInSettings
+from reconciler.planner.settings import FleetSettings
 from tests.builders import ago, amounts, make_fleet_settings, make_node, selecting
 from tests.unit.planner.disruption.scale_in.consolidation import SMALL, planned, raised
 from tests.unit.planner.disruption.scale_in.scene import (

@@ -27,8 +27,9 @@ from reconciler.model.frozen import FrozenMap
 from reconciler.model.ids import NodeName
 from reconciler.model.plan import Plan
 from reconciler.model.snapshot import Snapshot
+from reconciler.planner.disruption_settings import ScaleInSettings
 from reconciler.planner.planner import plan
-from reconciler.planner.settings import PlannerSettings, ScaleInSettings
+from reconciler.planner.settings import PlannerSettings
 from tests.builders import (
     ago,
     is_tainted,

@@ -88,6 +88,23 @@ def test_safety_stop_holds_more_than_three_and_thirty_percent_until_lists_agree(
     assert len(told(again, TaintNode)) == idle
 
 
+def test_nothing_is_removed_by_the_first_list_after_the_api_server_was_out_of_reach() -> None:
+    """Nodes that had booted meanwhile were shown as not Ready, and ended in the very first plan."""
+    fleet = make_fleet_settings()
+    idle, used = unneeded("idle", fleet), make_node("used", fleet)
+    silent = make_node("new", fleet, ready=False, created_at=ago(5000), ready_changed_at=ago(5000))
+    for node, kind in ((idle, TaintNode), (silent, TerminateInstance)):
+        made = planned(fleet, node, used, full("used"), relists=1, heard_again=True)
+        assert told(made, kind) == []
+        assert [(each.node, each.code) for each in made.held] == [(node.name, "safety-stop")]
+        for state in ({"relists": 2, "heard_again": True}, {"relists": 1}):
+            assert told(planned(fleet, node, used, full("used"), **state), kind) == [node.name]
+    none = with_instances(1, 5000, relists=1, heard_again=True)
+    assert told(none, TerminateInstance) == []
+    assert [each.instance for each in none.held] == ["i-0"]
+    assert [each.stuck_in_a_row for each in none.fleet_states] == []
+
+
 def test_stuck_instances_count_for_the_safety_stop() -> None:
     """An empty node list would make every instance look stuck."""
     made = with_instances(4, 5000)

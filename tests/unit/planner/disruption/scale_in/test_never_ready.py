@@ -12,8 +12,9 @@ from reconciler.model.frozen import FrozenMap
 from reconciler.model.ids import InstanceId
 from reconciler.model.plan import Plan
 from reconciler.model.saved_state import SavedFleetState, StuckEnd
+from reconciler.planner.disruption_settings import DisruptionBudget
 from reconciler.planner.planner import plan
-from reconciler.planner.settings import DisruptionBudget, Headroom, RaiseLimits
+from reconciler.planner.settings import Headroom, RaiseLimits
 from tests.builders import (
     HOME,
     ago,

@@ -20,7 +20,11 @@ from reconciler.model.ids import FleetKey
 from reconciler.model.plan import Plan
 from reconciler.model.text import rfc3339
 from reconciler.planner.disruption.drains.replacement_sets import encode
-from reconciler.planner.settings import DisruptionBudget, DisruptionReason, ScaleInSettings
+from reconciler.planner.disruption_settings import (
+    DisruptionBudget,
+    DisruptionReason,
+    ScaleInSettings,
+)
 from tests.builders import (
     HOME,
     NOW,

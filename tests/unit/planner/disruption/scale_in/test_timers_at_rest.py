@@ -11,8 +11,9 @@ import pytest
 from reconciler.model.actions import UNNEEDED_SINCE, AnnotateNode, AnyAction, TaintNode, UntaintNode
 from reconciler.model.cluster import Node, Pod
 from reconciler.model.frozen import FrozenMap
+from reconciler.planner.disruption_settings import ScaleInSettings
 from reconciler.planner.planner import plan
-from reconciler.planner.settings import FleetSettings, PlannerSettings, ScaleInSettings
+from reconciler.planner.settings import FleetSettings, PlannerSettings
 from tests.builders import (
     ZONE,
     ago,

@@ -15,7 +15,7 @@ from reconciler.model.actions import (
 )
 from reconciler.model.cluster import Node, Pod, Taint
 from reconciler.model.frozen import FrozenMap
-from reconciler.planner.settings import GracePeriod, ScaleInSettings
+from reconciler.planner.disruption_settings import GracePeriod, ScaleInSettings
 from tests.builders import (
     HOSTNAME,
     NOW,

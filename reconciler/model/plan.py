@@ -78,10 +78,11 @@ class Kept:
     """When this reason ends at the latest; None if it does not end by time alone."""
 
 
-UpdateState = Literal["waiting", "canary", "rolling", "paused", "closed", "halted"]
+UpdateState = Literal["waiting", "canary", "rolling", "paused", "closed", "resting", "halted"]
 """`waiting`: the next batch may begin. `canary`: the first new node is launching or watched.
 `rolling`: a batch is being replaced. `paused`: between two batches. `closed`: outside of all
-maintenance windows. `halted`: the new version does not work."""
+maintenance windows. `resting`: old nodes could not be emptied, and new ones came in vain.
+`halted`: the new version does not work."""
 UPDATE_STATES: Final[tuple[UpdateState, ...]] = get_args(UpdateState)
 
 

@@ -18,8 +18,8 @@ from reconciler.planner.disruption.limits.unproven_cluster import (
     check_removals,
 )
 from reconciler.planner.disruption.methods.deschedule import last_descheduled
-from reconciler.planner.disruption.methods.drifted import shown_update
 from reconciler.planner.disruption.methods.interrupted import interrupted_nodes
+from reconciler.planner.disruption.shown_update import shown_update
 from reconciler.planner.disruption.spot_rules import nodes_by_kind
 from reconciler.planner.disruption.waiting_removals import removal_of
 from reconciler.planner.fleets.instances.protected_instances import still_protected

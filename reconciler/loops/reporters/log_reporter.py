@@ -217,7 +217,7 @@ class LogReporter:
         for update in plan.updates:
             place = (update.fleet, update.region)
             if self._repeats.is_news(events.ROLLING_UPDATE, *place, update.version, update.state):
-                self._log_at("warning" if update.state == "halted" else "info")(
+                self._log_at("warning" if update.state in {"halted", "resting"} else "info")(
                     events.ROLLING_UPDATE,
                     fleet=update.fleet,
                     region=update.region,

@@ -72,6 +72,21 @@ def halted_updates(seen: BoardMoment) -> Iterator[Cause]:
             )
 
 
+def resting_updates(seen: BoardMoment) -> Iterator[Cause]:
+    """Yield rolling updates whose new nodes come in vain, as old ones cannot be emptied."""
+    for update in seen.view.plan.updates if seen.view.plan is not None else ():
+        if update.state == "resting":
+            yield Cause(
+                kind="update-rests",
+                level="limited",
+                headline=f"Rolling update of {update.fleet} in {update.region} rests",
+                detail=f"launch template version {update.version}: {update.because}",
+                remedy="read the Events `EvictionRefused` of these nodes' pods (a webhook, a policy"
+                " or a budget), and look for taints of new nodes that the config does not know;"
+                " `resume-update` ends the rest",
+            )
+
+
 def held_nodes(seen: BoardMoment) -> Iterator[Cause]:
     """Yield nodes and instances that would go, by the safety measure that holds them."""
     found: dict[HeldCode, list[Held]] = {}
@@ -213,6 +228,7 @@ def _first_of(pods: list[Unplaceable], code: str, between: str) -> str:
 
 HELD_BACK: Final[tuple[Rule, ...]] = (
     halted_updates,
+    resting_updates,
     no_progress,
     not_bound,
     below_minimum,

@@ -177,6 +177,12 @@ def update_halted(scene: Scene) -> None:
     scene.cycle(fleets=(fleet(update=UPDATE),))
 
 
+def update_rests(scene: Scene) -> None:
+    """A webhook that lets no pod of its old nodes be evicted."""
+    rests = replace(UPDATE, state="resting", because="it rests until 2026-01-31T13:00:00Z: …")
+    scene.cycle(fleets=(fleet(update=rests),))
+
+
 def nodes_held(scene: Scene) -> None:
     """A plan that would end half of the cluster."""
     scene.cycle(held=tuple(held(f"n-{number}", "safety-stop") for number in range(5)))
@@ -296,6 +302,12 @@ STATES = tuple(
             "degraded",
             "Rolling update of primary-small in us-west-2 is halted",
             "launch template version 8: it never joined",
+        ),
+        (
+            update_rests,
+            "limited",
+            "Rolling update of primary-small in us-west-2 rests",
+            "launch template version 8: it rests until 2026-01-31T13:00:00Z",
         ),
         (
             nodes_held,

@@ -104,6 +104,16 @@ class FleetUpdate:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ResumedUpdate:
+    """A fleet that a person named to resume its rolling update, and what came of that."""
+
+    fleet: str
+    """As the person wrote it."""
+    done: bool
+    because: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class FleetPlan:
     """One fleet's numbers before and after the plan."""
 
@@ -302,6 +312,8 @@ class Plan:
     """What the spot rescheduler considers; empty while it is off."""
     drifted: tuple[DriftedNodes, ...] = ()
     """Nodes that their fleets would launch differently now, by reason; no entry has 0 nodes."""
+    resumes: tuple[ResumedUpdate, ...] = ()
+    """What came of the updates that a person asked to resume; only in the plan that sees it."""
     demanding: frozenset[str] = frozenset()
     """Namespaces whose pending pods take long to plan, while others use the cluster too."""
     offered_resources: frozenset[str] = frozenset()

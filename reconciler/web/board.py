@@ -241,6 +241,9 @@ class StatusBoard:
                 requested=requested,
                 turned_seconds=turned,
             )
+        for each in plan.resumes:
+            what = "update resumed" if each.done else "update not resumed"
+            self.history.note("mark" if each.done else "trouble", what, each.fleet, each.because)
 
     def action_ended(self, outcome: Outcome) -> None:
         """Note an action that ended."""

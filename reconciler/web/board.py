@@ -233,6 +233,7 @@ class StatusBoard:
         """Note a plan that is about to be executed."""
         requested = {(fleet.fleet, fleet.region): fleet.current for fleet in plan.fleets}
         with self._lock:
+            self._failing.forget_gone(snapshot.cluster.pods)
             turned = self._clock.monotonic_seconds()
             self._view = replace(
                 self._view,

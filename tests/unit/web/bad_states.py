@@ -212,6 +212,12 @@ def below_the_minimum(scene: Scene) -> None:
     )
 
 
+def minimum_of_a_missing_fleet(scene: Scene) -> None:
+    """Somebody deleted the fleet; its nodes run on, and no pod waits for it."""
+    gone = fleet(state="missing", joined=3, min=1, unavailable="the fleet is missing")
+    scene.cycle(fleets=(gone,))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class State:
     """One of them."""
@@ -332,6 +338,12 @@ STATES = tuple(
             "limited",
             "3 nodes of min_capacity do not come",
             f"primary-small in us-west-2: {COOLING}",
+        ),
+        (
+            minimum_of_a_missing_fleet,
+            "limited",
+            "1 fleet with min_capacity is missing",
+            "EC2 does not have primary-small in us-west-2 (min_capacity 1)",
         ),
     )
 )

@@ -154,6 +154,7 @@ class LiveExecutor:
         """Execute the actions stage by stage; after a failure the subject of the action is skipped.
 
         A pod that cannot be moved does not stop others of its node, but later stages skip the node.
+        Forced actions are not skipped.
         Within a stage independent actions run in parallel. As soon as new pods wait, all but the
         first of the notes at the end are left to the next plan, which makes them again; so are
         evictions that have not begun after some seconds.
@@ -223,7 +224,7 @@ class LiveExecutor:
         self, step: Sequence[AnyAction], failed: Mapping[str, str], targets: Targets
     ) -> Iterator[Outcome]:
         """Yield the outcomes of one step, first those of actions that depend on a failure."""
-        ready = [each for each in step if subject_of(each) not in failed]
+        ready = [each for each in step if each.forced or subject_of(each) not in failed]
         for action in step:
             if action not in ready:
                 why = f"an earlier step failed: {failed[subject_of(action)]}"

@@ -93,7 +93,7 @@ KIND_REMEDIES: Final[Mapping[ReasonKind, str]] = {
     "launch-fails": "fix what AWS names: the launch template, its image, key or subnets, or the"
     " rights to use them",
     "denied": "compare the role's policy with the one of terraform/reconciler, and see who else"
-    " changes these fleets",
+    " changes these fleets; after server errors look at AWS's health page",
     "never-joined": "look at the console output of such an instance (image, user data, rights); if"
     " it has a node, at `kubectl describe node` (network plugin, kubelet)",
     "halted": "resume the process Launch, or remove the weights",

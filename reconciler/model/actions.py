@@ -79,6 +79,9 @@ class Action:
 
     policy: PolicyName
     because: str
+    forced: bool = False
+    """Whether it is done although an earlier step on its node failed, as EC2 takes the node in any
+    case."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

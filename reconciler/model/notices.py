@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Final, Literal, NewType
 
 from reconciler.model.ids import InstanceId, Region
@@ -32,6 +32,9 @@ STAYING: Final = frozenset({"pending", "running"})
 """States of an instance after which nothing is left to do."""
 SPOT_ACTIONS: Final = frozenset({"terminate", "stop", "hibernate"})
 """What EC2 does to an interrupted spot instance; after each of these the node runs nothing."""
+
+SPOT_NOTICE: Final = timedelta(minutes=2)
+"""From the event to the moment at which EC2 starts the interruption."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -79,10 +79,11 @@ class Kept:
     """When this reason ends at the latest; None if it does not end by time alone."""
 
 
-UpdateState = Literal["waiting", "canary", "rolling", "paused", "closed", "halted"]
+UpdateState = Literal["waiting", "canary", "rolling", "paused", "closed", "resting", "halted"]
 """`waiting`: the next batch may begin. `canary`: the first new node is launching or watched.
 `rolling`: a batch is being replaced. `paused`: between two batches. `closed`: outside of all
-maintenance windows. `halted`: the new version does not work."""
+maintenance windows. `resting`: old nodes could not be emptied, and new ones came in vain.
+`halted`: the new version does not work."""
 UPDATE_STATES: Final[tuple[UpdateState, ...]] = get_args(UpdateState)
 
 
@@ -101,6 +102,16 @@ class FleetUpdate:
     """Nodes that are still to be replaced."""
     new: int
     """Nodes that are as the fleet launches them now."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResumedUpdate:
+    """A fleet that a person named to resume its rolling update, and what came of that."""
+
+    fleet: str
+    """As the person wrote it."""
+    done: bool
+    because: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -302,6 +313,8 @@ class Plan:
     """What the spot rescheduler considers; empty while it is off."""
     drifted: tuple[DriftedNodes, ...] = ()
     """Nodes that their fleets would launch differently now, by reason; no entry has 0 nodes."""
+    resumes: tuple[ResumedUpdate, ...] = ()
+    """What came of the updates that a person asked to resume; only in the plan that sees it."""
     demanding: frozenset[str] = frozenset()
     """Namespaces whose pending pods take long to plan, while others use the cluster too."""
     offered_resources: frozenset[str] = frozenset()

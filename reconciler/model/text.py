@@ -1,7 +1,9 @@
 """Times, durations, counts and texts as people and annotations write them."""
 
 import re
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
+from difflib import get_close_matches
 
 _GO_PART = re.compile(r"([0-9]+(?:\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h)")
 _GO_DURATION = re.compile(rf"\+?(?:{_GO_PART.pattern})+")
@@ -74,3 +76,12 @@ def cut_inside(text: str, most: int) -> str:
     """Return a text within the maximum length; its last quarter stays, after a mark."""
     end = most // 4
     return text if len(text) <= most else f"{text[: most - end - 1]}…{text[len(text) - end :]}"
+
+
+def nearest_name(name: str, known: Sequence[str]) -> str:
+    """Return the name that was probably meant: one that begins so, or is spelled similarly.
+
+    Empty if none is near.
+    """
+    longer = [each for each in known if name and each.startswith(name)]
+    return next(iter(longer[:1] or get_close_matches(name, known, n=1)), "")

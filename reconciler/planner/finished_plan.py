@@ -18,8 +18,9 @@ from reconciler.planner.disruption.limits.unproven_cluster import (
     check_removals,
 )
 from reconciler.planner.disruption.methods.deschedule import last_descheduled
-from reconciler.planner.disruption.methods.drifted import shown_update
 from reconciler.planner.disruption.methods.interrupted import interrupted_nodes
+from reconciler.planner.disruption.resumes import answers_to_resumes
+from reconciler.planner.disruption.shown_update import shown_update
 from reconciler.planner.disruption.spot_rules import nodes_by_kind
 from reconciler.planner.disruption.waiting_removals import removal_of
 from reconciler.planner.fleets.instances.protected_instances import still_protected
@@ -92,6 +93,7 @@ def finished(builder: PlanBuilder) -> Plan:
         last_descheduled_at=last_descheduled(builder),
         nodes_by_kind=nodes_by_kind(view),
         drifted=count_drifted(inventory.fleets, inventory.instance_of_node),
+        resumes=tuple(answers_to_resumes(view)),
         demanding=view.demand.demanding,
         offered_resources=builder.sim.dimensions.resources,
     )

@@ -233,6 +233,7 @@ class StatusBoard:
         """Note a plan that is about to be executed."""
         requested = {(fleet.fleet, fleet.region): fleet.current for fleet in plan.fleets}
         with self._lock:
+            self._failing.forget_gone(snapshot.cluster.pods)
             turned = self._clock.monotonic_seconds()
             self._view = replace(
                 self._view,
@@ -241,6 +242,9 @@ class StatusBoard:
                 requested=requested,
                 turned_seconds=turned,
             )
+        for each in plan.resumes:
+            what = "update resumed" if each.done else "update not resumed"
+            self.history.note("mark" if each.done else "trouble", what, each.fleet, each.because)
 
     def action_ended(self, outcome: Outcome) -> None:
         """Note an action that ended."""

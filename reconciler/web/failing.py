@@ -1,11 +1,13 @@
 """Actions that failed or were refused, and have not succeeded since."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Final
 
 from reconciler.loops.describe import Value, describe
 from reconciler.model.actions import AnyAction, EvictPod, SetCapacity, TerminateInstance
+from reconciler.model.cluster import Pod
 from reconciler.model.errors import (
     Conflict,
     NotFound,
@@ -15,9 +17,12 @@ from reconciler.model.errors import (
     Unavailable,
 )
 from reconciler.model.outcome import Outcome
+from reconciler.planner.cool_off import COOL_OFF_MAX
 
 FAILING_SECONDS: Final = 900.0
 """A failure that is not repeated for this long is over: its action is not needed any more."""
+EVICTIONS_FAIL_SECONDS: Final = FAILING_SECONDS + COOL_OFF_MAX.total_seconds()
+"""The same for evictions: after a drain that failed, the node rests before the next one."""
 EACH_TIME_FOR: Final = timedelta(minutes=2)
 """How long a call has to fail at each try before it is told, whatever the answer is."""
 EACH_TIME_MIN: Final = 3
@@ -74,6 +79,16 @@ class FailingActions:
         if len(self._kept) > _ACTIONS_MAX:
             del self._kept[next(iter(self._kept))]
 
+    def forget_gone(self, pods: Iterable[Pod]) -> None:
+        """Forget failed evictions of pods that are not among these: they are gone by now."""
+        evicted = {key: each.pod for key, past in self._kept.items() if (each := _eviction(past))}
+        if evicted:
+            wanted = frozenset(evicted.values())
+            there = {pod.key for pod in pods if pod.key in wanted}
+            for key, pod in evicted.items():
+                if pod not in there:
+                    del self._kept[key]
+
     def at(self, now: datetime) -> tuple[PastAction, ...]:
         """Return those that are not over, newest first: refused ones only when that lasts."""
         found = (
@@ -90,4 +105,10 @@ def is_of_cloud(action: AnyAction) -> bool:
 
 
 def _is_over(past: PastAction, now: datetime) -> bool:
-    return (now - past.at).total_seconds() >= FAILING_SECONDS
+    lasts = EVICTIONS_FAIL_SECONDS if _eviction(past) else FAILING_SECONDS
+    return (now - past.at).total_seconds() >= lasts
+
+
+def _eviction(past: PastAction) -> EvictPod | None:
+    action = past.outcome.action
+    return action if isinstance(action, EvictPod) else None

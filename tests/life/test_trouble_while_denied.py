@@ -1,5 +1,6 @@
 """What the alert on trouble is fed with while EC2 denies a call for long."""
 
+from reconciler.adapters.memory.faults import Call
 from reconciler.model.errors import Forbidden
 from reconciler.web.board import StatusBoard
 from reconciler.web.verdict import verdict_of
@@ -28,3 +29,35 @@ def test_denied_raises_are_trouble_in_every_minute() -> None:
         process.run_until(began + 60 * minute)
         kinds.append({cause.kind for cause in verdict_of(board).causes})
     assert all("ec2-denied" in each for each in kinds), kinds
+
+
+def test_denied_evictions_are_trouble_in_every_minute() -> None:
+    """The node rests for half an hour between two drains: the verdict was OK every other time."""
+    scene = Scene(Config(unhurried=True), departed=False)
+    process = scene.stage.process
+    process.sleep_seconds = lambda: 60.0
+    board = StatusBoard(scene.world.clock, "1", lambda: True)
+    process.plan_hooks.append(board.plan_made)
+    process.outcome_hooks.append(board.action_ended)
+    big = scene.pods("big", "2500m", 2)
+    process.run_for(100)
+    scene.pods("stay", "300m")
+    scene.pods("small", "300m", 3)
+    process.run_for(400)
+    at = {pod.key.name: pod.node_name for pod in scene.world.pods()}
+    scene.remove([key for key in big if at[key.name] == at["stay-0"]])
+
+    def deny(call: Call) -> None:
+        if call.operation == "evict_pod":
+            raise Forbidden("pods/eviction", "cannot create resource")
+
+    scene.world.log.watchers.append(deny)
+    process.run_for(600)
+    kinds = []
+    for _ in range(180):
+        process.run_for(60)
+        kinds.append({cause.kind for cause in verdict_of(board).causes})
+    assert all("action-failed" in each for each in kinds), kinds
+    scene.world.log.watchers.remove(deny)
+    process.run_for(3600)
+    assert "action-failed" not in {cause.kind for cause in verdict_of(board).causes}

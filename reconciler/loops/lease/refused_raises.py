@@ -6,7 +6,14 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from reconciler.model.actions import SetCapacity
-from reconciler.model.errors import Conflict, Forbidden, InsufficientCapacity, Refused
+from reconciler.model.errors import (
+    Conflict,
+    Forbidden,
+    InsufficientCapacity,
+    OutcomeUnknown,
+    Refused,
+    Unavailable,
+)
 from reconciler.model.ids import Region
 from reconciler.model.outcome import Outcome
 from reconciler.model.plan import Plan
@@ -18,7 +25,22 @@ DENIED_FOR: Final = timedelta(minutes=2)
 """How long every raise of a fleet has to be refused, for a reason other than capacity, before
 demand goes elsewhere. A conflict with another writer, or a busy group, ends before that."""
 _DENIALS: Final = frozenset(each.__name__ for each in (Conflict, Forbidden, Refused))
+_UNANSWERED: Final = frozenset(each.__name__ for each in (OutcomeUnknown, Unavailable))
+"""Server errors and answers that are lost: they close one fleet of a region at most. Where more
+fail so, EC2 is down, and fleets in a cool-off would be asked only minutes after it is back."""
+_REMEMBERED_FOR: Final = COOL_OFF + DENIED_FOR
+"""A denial that is older says nothing of the next one."""
 _Place = tuple[str, Region]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Denials:
+    """Raises of one fleet that were denied in a row, none of them applied."""
+
+    first: datetime
+    last: datetime
+    unanswered: bool
+    """Whether the last one had no answer, or a server error."""
 
 
 @dataclass(slots=True)
@@ -30,8 +52,7 @@ class RefusedRaises:
     again.
     """
 
-    _denied: dict[_Place, tuple[datetime, datetime]] = field(default_factory=dict)
-    """When a raise was first and last denied, with none that succeeded between."""
+    _denied: dict[_Place, _Denials] = field(default_factory=dict)
 
     def noted_in(self, plan: Plan, outcomes: Iterable[Outcome]) -> Plan:
         """Return the plan with the cool-offs that follow from the outcomes of its raises."""
@@ -57,10 +78,21 @@ class RefusedRaises:
         """Note the outcome; return whether every raise was denied for long, this one too."""
         if outcome.settled:
             self._denied.pop(place, None)
-        if outcome.error not in _DENIALS:
+        unanswered = outcome.error in _UNANSWERED
+        if outcome.error not in _DENIALS and not unanswered:
             return False
-        first, last = self._denied.get(place, (at, at))
-        if at - last > COOL_OFF + DENIED_FOR:
-            first = at  # a denial of hours ago says nothing about this one
-        self._denied[place] = first, at
-        return at - first >= DENIED_FOR
+        known = self._denied.get(place)
+        first = known.first if known is not None and at - known.last <= _REMEMBERED_FOR else at
+        self._denied[place] = _Denials(first=first, last=at, unanswered=unanswered)
+        lasts = at - first >= DENIED_FOR
+        return lasts and not (unanswered and self._others_are_unanswered(place, at))
+
+    def _others_are_unanswered(self, place: _Place, at: datetime) -> bool:
+        """Return whether raises of another fleet of the region had no answer lately either."""
+        return any(
+            other != place
+            and other[1] == place[1]
+            and denials.unanswered
+            and at - denials.last <= _REMEMBERED_FOR
+            for other, denials in self._denied.items()
+        )

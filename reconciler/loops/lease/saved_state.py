@@ -58,7 +58,7 @@ def annotations_to_save(
     if any(_was_moved_to_spot(each) for each in done):
         annotations[LAST_DRAIN] = rfc3339_exact(snapshot.at)
     if snapshot.cluster.resumed_updates:
-        annotations[RESUME_UPDATE] = None  # the plan says what was resumed
+        annotations[RESUME_UPDATE] = None  # `Plan.resumes` says what came of it
     if any(_was_evicted_by("deschedule", each) for each in done):
         annotations[LAST_DESCHEDULED] = rfc3339_exact(snapshot.at)
     return annotations

@@ -213,11 +213,19 @@ class LogReporter:
         self._rebalancing = now
 
     def _log_updates(self, plan: Plan) -> None:
-        """Log where each rolling update stands: at each change, and every two minutes."""
+        """Log where each rolling update stands, at each change and every two minutes.
+
+        What came of updates that a person asked to resume is logged before.
+        """
+        for each in plan.resumes:
+            event = events.UPDATE_RESUMED if each.done else events.UPDATE_NOT_RESUMED
+            if self._repeats.is_news(event, each.fleet):
+                log = self._log_at("info" if each.done else "warning")
+                log(event, fleet=each.fleet, reason=each.because)
         for update in plan.updates:
             place = (update.fleet, update.region)
             if self._repeats.is_news(events.ROLLING_UPDATE, *place, update.version, update.state):
-                self._log_at("warning" if update.state == "halted" else "info")(
+                self._log_at("warning" if update.state in {"halted", "resting"} else "info")(
                     events.ROLLING_UPDATE,
                     fleet=update.fleet,
                     region=update.region,

@@ -1,13 +1,13 @@
 """Entry point: takes questions about pods, nodes and fleets, returns explanations."""
 
 from collections.abc import Sequence
-from difflib import get_close_matches
 
 from reconciler.model.cluster import NO_RESOURCES, Node, Pod, PodSpec
 from reconciler.model.errors import UsageError
 from reconciler.model.ids import FleetKey, PodKey
 from reconciler.model.plan import Plan
 from reconciler.model.snapshot import Snapshot
+from reconciler.model.text import nearest_name
 from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.explain.answers import Explanations
 from reconciler.planner.explain.fleets import explain_fleet
@@ -72,9 +72,9 @@ def _pod(snapshot: Snapshot, name: str) -> Pod:
         if (each.kind, each.namespace, each.name) == ("Pod", namespace, own):
             key = PodKey(namespace=namespace, name=own)
             return Pod(key=key, spec=PodSpec(requests=NO_RESOURCES), unreadable=True)
-    near = _nearest_name(name, [str(pod.key) for pod in snapshot.cluster.pods])
+    near = nearest_name(name, [str(pod.key) for pod in snapshot.cluster.pods])
     missing = "look with kubectl get pods -A" if own else "give NAMESPACE/NAME"
-    hint = f"did you mean {near[0]}?" if near else missing
+    hint = f"did you mean {near}?" if near else missing
     raise UsageError(f"pod {name}", "there is no such pod", hint)
 
 
@@ -82,15 +82,9 @@ def _node(snapshot: Snapshot, name: str) -> Node:
     found = next((node for node in snapshot.cluster.nodes if node.name == name), None)
     if found is not None:
         return found
-    near = _nearest_name(name, [node.name for node in snapshot.cluster.nodes])
-    hint = f"did you mean {near[0]}?" if near else "look with kubectl get nodes"
+    near = nearest_name(name, [node.name for node in snapshot.cluster.nodes])
+    hint = f"did you mean {near}?" if near else "look with kubectl get nodes"
     raise UsageError(f"node {name}", "there is no such node", hint)
-
-
-def _nearest_name(name: str, known: Sequence[str]) -> list[str]:
-    """Return the name that was probably meant: one that begins so, or is spelled similarly."""
-    longer = [each for each in known if name and each.startswith(name)]
-    return longer[:1] or get_close_matches(name, known, n=1)
 
 
 def _fleets(builder: PlanBuilder, name: str) -> list[FleetKey]:
@@ -99,7 +93,7 @@ def _fleets(builder: PlanBuilder, name: str) -> list[FleetKey]:
     if found:
         return [s.key for s in sorted(found, key=lambda s: s.tier)]
     known = sorted({key.name for key in builder.view.statuses})
-    near = _nearest_name(name, known)
+    near = nearest_name(name, known)
     listed = ", ".join(known[:_FLEETS_SHOWN]) or "none"
-    hint = f"did you mean {near[0]}?" if near else f"fleets of the config: {listed}"
+    hint = f"did you mean {near}?" if near else f"fleets of the config: {listed}"
     raise UsageError(f"fleet {name}", "the config has no such fleet", hint)

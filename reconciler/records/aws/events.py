@@ -9,17 +9,15 @@ guide, "Reference: AWS Health events Amazon EventBridge schema"; EC2 Auto Scalin
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any, Final
 
 import msgspec
 
 from reconciler.model.ids import InstanceId, Region
-from reconciler.model.notices import SPOT_ACTIONS, HeldByHook, MessageId, Notice
+from reconciler.model.notices import SPOT_ACTIONS, SPOT_NOTICE, HeldByHook, MessageId, Notice
 from reconciler.records.times import YEARS, http_date
 
-SPOT_NOTICE: Final = timedelta(minutes=2)
-"""From the event to the moment at which EC2 starts the interruption."""
 TOKEN_LENGTH: Final = 36
 """Of a lifecycle action: a UUID. Source: Auto Scaling API reference, CompleteLifecycleAction."""
 CHANGE_OVER: Final = "closed"

@@ -33,6 +33,7 @@ CauseKind = Literal[
     "budget-too-tight",
     "planning-failed",
     "update-halted",
+    "update-rests",
     "nodes-held",
     "no-progress",
     "not-bound",

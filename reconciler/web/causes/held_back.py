@@ -8,9 +8,10 @@ from typing import Final
 
 from reconciler.loops.reason_words import usual_remedy
 from reconciler.model.cluster import NO_RESOURCES
+from reconciler.model.ids import Region
 from reconciler.model.plan import Held, HeldCode, Plan
 from reconciler.model.text import counted_noun, duration
-from reconciler.model.unplaceable import Unplaceable
+from reconciler.model.unplaceable import ReasonKind, Unplaceable
 from reconciler.planner.explain.held import held_in_words
 from reconciler.planner.fleets.health import MISSING, SILENT
 from reconciler.planner.planning_failure import CODE as PLANNING_FAILED
@@ -70,6 +71,21 @@ def halted_updates(seen: BoardMoment) -> Iterator[Cause]:
                 detail=f"launch template version {update.version}: {update.because}",
                 remedy="fix the launch template, or let it go on with `resume-update`; the old"
                 " nodes serve meanwhile",
+            )
+
+
+def resting_updates(seen: BoardMoment) -> Iterator[Cause]:
+    """Yield rolling updates whose new nodes come in vain, as old ones cannot be emptied."""
+    for update in seen.view.plan.updates if seen.view.plan is not None else ():
+        if update.state == "resting":
+            yield Cause(
+                kind="update-rests",
+                level="limited",
+                headline=f"Rolling update of {update.fleet} in {update.region} rests",
+                detail=f"launch template version {update.version}: {update.because}",
+                remedy="read the Events `EvictionRefused` of these nodes' pods (a webhook, a policy"
+                " or a budget), and look for taints of new nodes that the config does not know;"
+                " `resume-update` ends the rest",
             )
 
 
@@ -144,7 +160,8 @@ def _without_awaited_devices(view: View) -> list[UnboundPod]:
 def below_minimum(seen: BoardMoment) -> Iterator[Cause]:
     """Yield fleets with fewer nodes than their minimum that EC2 gives nothing.
 
-    Those that EC2 does not have, and those of regions that do not answer, are told of elsewhere.
+    Those that EC2 does not have (`missing_minima`), and those of regions that do not answer, are
+    told of elsewhere.
     """
     plan = seen.view.plan
     short = [
@@ -163,6 +180,31 @@ def below_minimum(seen: BoardMoment) -> Iterator[Cause]:
         )
 
 
+def missing_minima(seen: BoardMoment) -> Iterator[Cause]:
+    """Yield fleets with a minimum that EC2 does not have, though no pod waits for them.
+
+    Their nodes may run on; EC2 replaces none of them.
+    """
+    plan = seen.view.plan
+    if plan is None:
+        return
+    waiting = _waiting_for(plan, "missing")
+    gone = [
+        f"{each.fleet} in {each.region} (min_capacity {each.min})"
+        for each in plan.fleets
+        if each.state == MISSING and each.min and (each.fleet, each.region) not in waiting
+    ]
+    if gone:
+        verb = "is" if len(gone) == 1 else "are"
+        yield Cause(
+            kind="fleet-missing",
+            level="limited",
+            headline=f"{counted_noun(len(gone), 'fleet')} with min_capacity {verb} missing",
+            detail=f"EC2 does not have {first_of(gone)}",
+            remedy=usual_remedy("fleet-unavailable", "missing"),
+        )
+
+
 def failing_fleets(seen: BoardMoment) -> Iterator[Cause]:
     """Yield fleets whose instances become no usable nodes, though no pod waits for them.
 
@@ -171,12 +213,7 @@ def failing_fleets(seen: BoardMoment) -> Iterator[Cause]:
     plan = seen.view.plan
     if plan is None:
         return
-    waiting = {
-        (reason.fleet, reason.region)
-        for reasons, _ in plan.refusals()
-        for reason in reasons
-        if reason.kind == "never-joined"
-    }
+    waiting = _waiting_for(plan, "never-joined")
     failing = [
         f"{each.fleet} in {each.region}: {each.unavailable}"
         for each in plan.fleets
@@ -192,6 +229,12 @@ def failing_fleets(seen: BoardMoment) -> Iterator[Cause]:
             detail=first_of(failing, "; "),
             remedy=usual_remedy("fleet-unavailable", "never-joined"),
         )
+
+
+def _waiting_for(plan: Plan, kind: ReasonKind) -> set[tuple[str, Region]]:
+    """Return the fleets for which pods wait, by what is the matter with these."""
+    found = (reason for reasons, _ in plan.refusals() for reason in reasons)
+    return {(reason.fleet, reason.region) for reason in found if reason.kind == kind}
 
 
 def _do(count: int) -> str:
@@ -214,9 +257,11 @@ def _first_of(pods: list[Unplaceable], code: str, between: str) -> str:
 
 HELD_BACK: Final[tuple[Rule, ...]] = (
     halted_updates,
+    resting_updates,
     no_progress,
     not_bound,
     below_minimum,
+    missing_minima,
     failing_fleets,
     held_nodes,
 )

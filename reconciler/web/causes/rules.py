@@ -192,9 +192,7 @@ def cause_of_failure(past: PastAction) -> Cause:
             level="degraded",
             headline=_denial(outcome.action),
             detail=detail,
-            remedy=denied_remedy(detail)
-            if cloud
-            else "compare the ClusterRole with `reconciler manifest`",
+            remedy=denied_remedy(detail) if cloud else _denied_by_the_api_server(detail),
         )
     if outcome.error == InsufficientCapacity.__name__ and names_quota(outcome.detail):
         return Cause(
@@ -215,6 +213,16 @@ def cause_of_failure(past: PastAction) -> Cause:
     return Cause(
         kind="action-failed", level="degraded", headline=f"{text.name} fails", detail=detail
     )
+
+
+def _denied_by_the_api_server(text: str) -> str:
+    """Return what to do about a 403 of the API server, by its text.
+
+    Admission webhooks and policies name themselves.
+    """
+    if "admission" in text.lower():
+        return "look at the admission webhook or policy that is named; it is tried again by itself"
+    return "compare the ClusterRole with `reconciler manifest`"
 
 
 def _denial(action: AnyAction) -> str:

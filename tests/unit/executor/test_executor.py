@@ -1,5 +1,7 @@
 """The executor over the in-memory world: order, dependents, idempotency, stops, dry runs."""
 
+from dataclasses import replace
+
 import pytest
 
 from reconciler.adapters.kubernetes.errors import NotAccepted
@@ -70,6 +72,36 @@ def test_failure_ends_what_depends_on_it_and_nothing_else(scene: Scene) -> None:
     assert kinds == ["failed", "applied", "refused", "refused"]
     assert "an earlier step failed" in scene.reported[2].detail
     assert [name for name, _ in scene.changes()] == ["taint_node", "taint_node"]
+
+
+def test_forced_step_is_tried_though_an_earlier_one_on_its_node_failed(scene: Scene) -> None:
+    """EC2 takes the node in two minutes, whether or not an admission policy lets it be marked."""
+    scene.world.fail_next("annotate_node", Refused("node", "an admission policy"))
+    scene.world.fail_next("taint_node", Refused("node", "an admission policy"))
+    node = scene.nodes[0].name
+    began = AnnotateNode(
+        node=node, key=DRAIN_STARTED, value="now", policy="interruption", because="test"
+    )
+    evicted, deleted = (
+        kind(
+            pod=PodKey(namespace="web", name=name),
+            node=node,
+            grace_seconds=30,
+            policy="interruption",
+            because="test",
+            forced=True,
+        )
+        for kind, name in ((EvictPod, "a"), (DeletePod, "b"))
+    )
+    forced = replace(scene.tainted(0), forced=True)
+    kinds = scene.run(began, forced, evicted, deleted, scene.ended(0))
+    assert kinds == ["refused", "refused", "already-done", "already-done", "refused"]
+    assert [name for name, _ in scene.changes()] == [
+        "annotate_node",
+        "taint_node",
+        "evict_pod",
+        "delete_pod",
+    ]
 
 
 def test_note_on_a_node_waits_for_the_taint_before_it(scene: Scene) -> None:

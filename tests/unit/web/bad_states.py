@@ -177,6 +177,12 @@ def update_halted(scene: Scene) -> None:
     scene.cycle(fleets=(fleet(update=UPDATE),))
 
 
+def update_rests(scene: Scene) -> None:
+    """A webhook that lets no pod of its old nodes be evicted."""
+    rests = replace(UPDATE, state="resting", because="it rests until 2026-01-31T13:00:00Z: …")
+    scene.cycle(fleets=(fleet(update=rests),))
+
+
 def nodes_held(scene: Scene) -> None:
     """A plan that would end half of the cluster."""
     scene.cycle(held=tuple(held(f"n-{number}", "safety-stop") for number in range(5)))
@@ -204,6 +210,12 @@ def below_the_minimum(scene: Scene) -> None:
     scene.cycle(
         fleets=(fleet(joined=1, current=4, launching=3, target=4, min=4, unavailable=COOLING),)
     )
+
+
+def minimum_of_a_missing_fleet(scene: Scene) -> None:
+    """Somebody deleted the fleet; its nodes run on, and no pod waits for it."""
+    gone = fleet(state="missing", joined=3, min=1, unavailable="the fleet is missing")
+    scene.cycle(fleets=(gone,))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -298,6 +310,12 @@ STATES = tuple(
             "launch template version 8: it never joined",
         ),
         (
+            update_rests,
+            "limited",
+            "Rolling update of primary-small in us-west-2 rests",
+            "launch template version 8: it rests until 2026-01-31T13:00:00Z",
+        ),
+        (
             nodes_held,
             "limited",
             "5 nodes are held (safety-stop)",
@@ -320,6 +338,12 @@ STATES = tuple(
             "limited",
             "3 nodes of min_capacity do not come",
             f"primary-small in us-west-2: {COOLING}",
+        ),
+        (
+            minimum_of_a_missing_fleet,
+            "limited",
+            "1 fleet with min_capacity is missing",
+            "EC2 does not have primary-small in us-west-2 (min_capacity 1)",
         ),
     )
 )

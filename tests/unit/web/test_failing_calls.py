@@ -8,14 +8,21 @@ from typing import Any
 import pytest
 
 from reconciler.model.actions import EvictPod, TaintNode, TerminateInstance
-from reconciler.model.cluster import Taint
+from reconciler.model.cluster import Pod, Taint
 from reconciler.model.errors import Forbidden
 from reconciler.model.ids import FleetId, InstanceId, NodeName, PodKey
 from reconciler.model.outcome import Outcome, OutcomeKind
 from reconciler.model.plan import Held
-from tests.builders import HOME
+from tests.builders import HOME, make_spec
 from tests.unit.web.scene import Scene, raised
 
+EVICTED = EvictPod(
+    pod=PodKey(namespace="ns", name="a", uid="a"),
+    node=NodeName("n-1"),
+    grace_seconds=30,
+    policy="scale-in",
+    because="empty",
+)
 TROUBLE = 'fleet_reconciler_trouble{kind="ec2-call-fails"}'
 
 
@@ -172,18 +179,46 @@ def test_quota_is_no_want_of_capacity() -> None:
 
 def test_refusals_that_are_explained_elsewhere_are_no_cause() -> None:
     """A budget, a protected instance, and a step that an earlier failure of the plan stopped."""
-    evicted = EvictPod(
-        pod=PodKey(namespace="ns", name="a", uid="a"),
-        node=NodeName("n-1"),
-        grace_seconds=30,
-        policy="scale-in",
-        because="empty",
-    )
-    budget = answered(Outcome(action=evicted, kind="refused"), "Refused")
+    budget = answered(Outcome(action=EVICTED, kind="refused"), "Refused")
     protected = answered(ended(1), "TerminationProtected")
     skipped = replace(ended(2), kind="refused", detail="an earlier step failed: no answer")
     with Scene() as scene:
         tried(scene, budget, protected, skipped, times=6, apart_seconds=60)
+        assert causes(scene) == []
+
+
+@pytest.mark.parametrize(
+    ("detail", "remedy"),
+    [
+        ('pods "a" is forbidden: cannot create resource "pods/eviction"', "ClusterRole"),
+        ('admission webhook "x" denied the request', "admission webhook or policy"),
+    ],
+)
+def test_denied_eviction_lasts_while_its_node_rests(detail: str, remedy: str) -> None:
+    """The next drain begins after half an hour: until then the verdict said OK."""
+    denied = Outcome(action=EVICTED, kind="failed", error="Forbidden", detail=detail)
+    pod = Pod(key=EVICTED.pod, spec=make_spec("1", "1Gi"), node_name=EVICTED.node)
+    with Scene() as scene:
+        for _ in range(3):
+            scene.cycle(denied, pods=(pod,))
+            scene.clock.advance(2100)
+            scene.cycle(pods=(pod,))
+            (cause,) = causes(scene)
+            assert (cause["kind"], cause["level"]) == ("action-failed", "degraded")
+            assert cause["headline"] == "The API server denies pod evictions"
+            assert remedy in cause["remedy"]
+        scene.clock.advance(601)
+        scene.cycle(pods=(pod,))
+        assert causes(scene) == [], "it is not tried any more"
+
+
+def test_denied_eviction_of_a_pod_that_is_gone_is_over() -> None:
+    """Nothing is left that would be evicted."""
+    denied = Outcome(action=EVICTED, kind="failed", error="Forbidden", detail="no right")
+    with Scene() as scene:
+        scene.cycle(denied)
+        assert len(causes(scene)) == 1
+        scene.cycle()
         assert causes(scene) == []
 
 

@@ -2,10 +2,10 @@
 
 from datetime import timedelta
 
-from reconciler.model.plan import Plan
+from reconciler.model.plan import Plan, ResumedUpdate
 from reconciler.web.history import History
 from tests.builders import HOME, NOW
-from tests.unit.web.scene import COST
+from tests.unit.web.scene import COST, Scene
 
 
 def test_plots_go_on_after_the_clock_was_set_back() -> None:
@@ -22,3 +22,13 @@ def test_plots_go_on_after_the_clock_was_set_back() -> None:
         history.sampled(plan, {})
         now += timedelta(minutes=1)
     assert len(history.samples) == before + 10
+
+
+def test_history_has_what_came_of_a_resume() -> None:
+    """Who annotates the Lease looks at the page for what came of it."""
+    with Scene() as scene:
+        answer = ResumedUpdate(fleet="primary-smal", done=False, because="no such fleet")
+        scene.cycle(resumes=(answer,))
+        (found,) = [each for each in scene.board.history.decisions if each.is_trouble]
+        assert (found.what, found.subject) == ("update not resumed", "primary-smal")
+        assert found.because == "no such fleet"

@@ -68,6 +68,7 @@ def taint(node: Node, policy: PolicyName, because: str, *, forced: bool = False)
         taint=Taint(key=DRAINING_TAINT, value=value, effect="NoSchedule"),
         policy=policy,
         because=because,
+        forced=forced,
     )
 
 
@@ -77,7 +78,13 @@ def untaint(node: Node, policy: PolicyName, because: str) -> UntaintNode:
 
 
 def evictions(
-    node: Node, pods: Iterable[Pod], grace_max_seconds: float, policy: PolicyName, because: str
+    node: Node,
+    pods: Iterable[Pod],
+    grace_max_seconds: float,
+    policy: PolicyName,
+    because: str,
+    *,
+    forced: bool = False,
 ) -> list[EvictPod]:
     """Return one eviction per pod, with the smaller of its own grace period and the limit."""
     return [
@@ -87,6 +94,7 @@ def evictions(
             grace_seconds=int(min(pod.spec.termination_grace_seconds, grace_max_seconds)),
             policy=policy,
             because=because,
+            forced=forced,
         )
         for pod in sorted(pods, key=lambda pod: pod.key)
     ]

@@ -5,18 +5,15 @@ This method chooses the nodes of a batch, asks for new nodes, and drains the nod
 come.
 """
 
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Final
 
-from reconciler.model.actions import ROLLING_UPDATE, AnnotateNode
+from reconciler.model.actions import DRAIN_FAILED, REPLACEMENT_ASKED, ROLLING_UPDATE
 from reconciler.model.cluster import Node
 from reconciler.model.ids import NodeName
-from reconciler.model.plan import FleetUpdate, Kept
-from reconciler.model.text import counted_noun, duration
-from reconciler.planner.builder import PlanBuilder
+from reconciler.model.text import duration
 from reconciler.planner.clocks import decided_at
 from reconciler.planner.disruption.batch_blocker import batch_blocker
 from reconciler.planner.disruption.blocker import Blocker
@@ -32,6 +29,7 @@ from reconciler.planner.disruption.replacement.successor import (
     ask_for_successors,
     no_successor,
 )
+from reconciler.planner.disruption.replacement.updates_in_vain import Rest, nodes_in_vain, rest_of
 from reconciler.planner.disruption.voluntary import ENOUGH_AT_ONCE, VoluntaryRun
 from reconciler.planner.fleets.inventory import FleetStatus
 from reconciler.planner.fleets.updates.batch_mark import BatchMark
@@ -43,8 +41,6 @@ from reconciler.planner.nodes.drain_taints import is_draining
 POLICY: Final = "rolling-update"
 PATIENCE: Final = timedelta(minutes=15)
 """A node that could not be emptied for this long after its replacement joined leaves its batch."""
-_CODES_MAX: Final = 3
-"""The number of reasons named for why no batch can begin."""
 
 
 def selects(candidate: Candidate) -> bool:
@@ -62,39 +58,18 @@ def propose(run: VoluntaryRun) -> None:
     context = run.context
     _forget_marks_of_no_update(context)
     for update in sorted(context.view.inventory.updates.values(), key=_last_served):
-        _explain(context, update)
+        rest = rest_of(context.view, update) if update.batch_max else None
+        _explain(context, update, rest)
         _forget_old_marks(context, update)
         _rewrite_future_marks(context, update)
         status = context.view.statuses[update.key]
         if update.batch and update.version_told:
             _ask(context, status, update)
+        elif rest is not None:
+            _end_rest_if_resumed(context, update)
         elif update.batch_max:
             _begin(run, status, update)
         _drop_undrainable(run, update)
-
-
-def shown_update(
-    builder: PlanBuilder, update: Update, kept: Mapping[NodeName, Kept]
-) -> FleetUpdate:
-    """Return what the plan shows of the update, with what keeps its nodes if no batch can begin.
-
-    Args:
-        builder: The finished plan.
-        update: The update.
-        kept: Why nodes stay.
-    """
-    shown = update.shown
-    chosen = any(
-        isinstance(each, AnnotateNode) and each.key == ROLLING_UPDATE and each.node in update.old
-        for each in builder.actions
-    )
-    codes = Counter(kept[name].code for name in update.old if name in kept)
-    del codes[POLICY]  # no plan examines more of them
-    if not update.batch_max or chosen or not codes:
-        return shown
-    most = ", ".join(f"{code} {count}" for code, count in codes.most_common(_CODES_MAX))
-    nodes = counted_noun(codes.total(), "node")
-    return replace(shown, because=f"none of {nodes} can be emptied: {most}")
 
 
 def _last_served(update: Update) -> tuple[object, ...]:
@@ -103,12 +78,23 @@ def _last_served(update: Update) -> tuple[object, ...]:
     return latest is not None, latest, update.key
 
 
-def _explain(context: DisruptionContext, update: Update) -> None:
+def _explain(context: DisruptionContext, update: Update, rest: Rest | None) -> None:
     """Note for drifted nodes outside of a batch what they wait for."""
     code = "rolling-update-halted" if update.halted else "rolling-update"
+    because, until = (update.because, None) if rest is None else (rest.because, rest.until)
     for name in update.old.keys() - update.batch.keys():
-        detail = f"{update.old[name]}; {update.because}"
-        context.builder.block(context.view.nodes[name], code, detail)
+        detail = f"{update.old[name]}; {because}"
+        context.builder.block(context.view.nodes[name], code, detail, until)
+
+
+def _end_rest_if_resumed(context: DisruptionContext, update: Update) -> None:
+    """Forget the new nodes that came in vain, if a person has resumed the update."""
+    if update.key.name not in context.view.snapshot.cluster.resumed_updates:
+        return
+    for each in nodes_in_vain(context.view, update):
+        for key in (REPLACEMENT_ASKED, DRAIN_FAILED):
+            because = "a person resumed its rolling update"
+            context.builder.mark(annotate(each.node, key, None, POLICY, because))
 
 
 def _forget_old_marks(context: DisruptionContext, update: Update) -> None:

@@ -22,7 +22,7 @@ from reconciler.model.actions import (
 from reconciler.model.cluster import Node, Pod
 from reconciler.model.ids import FleetKey
 from reconciler.model.interruption_annotation import REBALANCE_RECOMMENDATION
-from reconciler.model.notices import SPOT_ACTIONS
+from reconciler.model.notices import SPOT_ACTIONS, SPOT_NOTICE
 from reconciler.model.plan import InterruptedNode
 from reconciler.model.text import counted_noun, rfc3339
 from reconciler.planner.builder import PlanBuilder
@@ -177,12 +177,22 @@ def _protect(
         yield taint(node, POLICY, str(notice), forced=True)
 
 
-def _came_back(view: ClusterView, node: Node, pod: Pod) -> bool:
-    """Return whether the pod tolerates the drain's taint and was created after the drain began."""
-    began = drain_started(view, node)
-    if began is None or pod.created_at is None or not comes_back(pod.spec.tolerations):
+def _came_back(view: ClusterView, node: Node, notice: InterruptionNotice, pod: Pod) -> bool:
+    """Return whether the pod was created after the drain began, and would return once more.
+
+    With the drain's taint only pods that tolerate it return. Without it, as it is not there yet or
+    is refused, any pod may: then those are meant that were created since the notice.
+    """
+    began, tainted = drain_started(view, node), _begun(node)
+    if began is None and not tainted:
+        lasts = notice.deadline - view.at
+        by_spot = notice.action in SPOT_ACTIONS and lasts <= SPOT_NOTICE
+        ahead = SPOT_NOTICE if by_spot else FORCED_AHEAD
+        began = notice.deadline - ahead
+    if began is None or pod.created_at is None:
         return False
-    return pod.created_at > began
+    returns = not tainted or comes_back(pod.spec.tolerations)
+    return returns and pod.created_at >= began
 
 
 def _clear(
@@ -201,7 +211,9 @@ def _clear(
     movable = [pod for pod in pods if not (pod.daemon or pod.mirror or pod.deleting)]
     if left > LAST_CALL:
         asked = [
-            pod for pod in movable if not (pod.runs_to_completion or _came_back(view, node, pod))
+            pod
+            for pod in movable
+            if not (pod.runs_to_completion or _came_back(view, node, notice, pod))
         ]
     elif DRAIN_STARTED not in node.annotations:
         asked = movable
@@ -209,7 +221,7 @@ def _clear(
         asked = [pod for pod in movable if pod.runs_to_completion] if left > LAST_CALL / 2 else []
     allowed = builder.budgets.take_now(pod for pod in asked if len(coverage.of(pod)) <= 1)
     grace_max = max(1.0, left.total_seconds())
-    evicted = evictions(node, allowed, grace_max, POLICY, str(notice))
+    evicted = evictions(node, allowed, grace_max, POLICY, str(notice), forced=True)
     if left > LAST_CALL:
         return evicted
     keys = {pod.key for pod in allowed}
@@ -220,6 +232,7 @@ def _clear(
             grace_seconds=int(min(pod.spec.termination_grace_seconds, grace_max)),
             policy=POLICY,
             because=f"{notice}, and it is still there",
+            forced=True,
         )
         for pod in sorted(movable, key=lambda pod: pod.key)
         if pod.key not in keys

@@ -13,7 +13,7 @@ from datetime import timedelta
 from reconciler.model.actions import REPLACEMENT_ASKED, AnnotateNode, PolicyName
 from reconciler.model.cluster import Node
 from reconciler.model.ids import FleetKey, NodeName
-from reconciler.model.text import counted_noun
+from reconciler.model.text import counted_noun, rfc3339
 from reconciler.planner.cost_limits import cost_limits
 from reconciler.planner.demand import SectorFinder
 from reconciler.planner.disruption.blocker import Blocker
@@ -37,7 +37,8 @@ NEW_NODES_MAX = 8
 """How many nodes may replace one of a departing fleet: the sizes that are left may be small."""
 ASKED_MAX = 2
 """After this many nodes that joined and could not take its pods no more are asked for."""
-_FORGOTTEN_AFTER = timedelta(days=1)
+ASKED_FORGOTTEN_AFTER = timedelta(days=1)
+"""After this long they may be asked for again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,7 +64,7 @@ def asked_for(view: ClusterView, node: Node, version: str = "") -> Attempts | No
             other policies, say nothing about its nodes. Empty for other policies.
     """
     noted = node.annotations.get(REPLACEMENT_ASKED, "")
-    found = read_attempts(noted, view.at, _FORGOTTEN_AFTER)
+    found = read_attempts(noted, view.at, ASKED_FORGOTTEN_AFTER)
     return found if found is None or version in {"", found.version} else None
 
 
@@ -190,7 +191,7 @@ class Consolidator:
     def might_buy(self, candidate: Candidate, key: FleetKey) -> bool:
         """Return whether one more node of the fleet might be asked for to replace it."""
         status = self._context.view.statuses[key]
-        return self._is_open(candidate, status) and not self.asked_in_vain(candidate, key)
+        return self._is_open(candidate, status) and self.asked_in_vain(candidate, key) is None
 
     def fits_with_one_more(
         self, candidate: Candidate, groups: Sequence[Group], key: FleetKey
@@ -253,17 +254,25 @@ class Consolidator:
         move_cost_usd = candidate.status.settings.scale_in.move_cost_usd
         return not_worth_moving(candidate.moving, saved, move_cost_usd) is None
 
-    def asked_in_vain(self, candidate: Candidate, key: FleetKey) -> bool:
-        """Return whether nodes joined to replace it, this fleet's too, and it still cannot leave.
+    def asked_in_vain(self, candidate: Candidate, key: FleetKey) -> Blocker | None:
+        """Return why none of the fleet is asked for again to replace it; None if one may be.
 
-        Such nodes differ from the plan (for example by a taint that the config does not know).
-        After `ASKED_MAX` of them no more are asked for within a day.
+        Nodes of this or other fleets have joined to replace it, and it still cannot leave: they
+        differ from the plan (for example by a taint that the config does not know), or evictions
+        are refused. After `ASKED_MAX` of them no more are asked for within a day.
         """
         view, outdated, version = self._context.view, candidate.outdated, ""
         if outdated is not None and outdated.has_batch:
             version = view.inventory.updates[candidate.status.key].version
         asked = asked_for(view, candidate.node, version)
-        return asked is not None and asked.count >= ASKED_MAX and self._is_over(asked, key)
+        if asked is None or asked.count < ASKED_MAX or not self._is_over(asked, key):
+            return None
+        again = rfc3339(asked.latest + ASKED_FORGOTTEN_AFTER)
+        return Blocker(
+            "no-destination" if candidate.must_go else "consolidation",
+            f"{counted_noun(asked.count, 'node')} came to replace it, and it could not be emptied: "
+            f"no more are asked for before {again}",
+        )
 
     def _is_over(self, asked: Attempts, key: FleetKey) -> bool:
         """Return whether a node has joined since, or should have.

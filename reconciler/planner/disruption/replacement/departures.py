@@ -112,11 +112,9 @@ class Departures:
         # How many nodes did not suffice, by what tells fleets' nodes apart.
         in_vain: dict[Hashable, int] = {}
         for key in self.consolidator.cheaper_fleets(candidate):
-            if self.consolidator.asked_in_vain(candidate, key):
-                blocker = Blocker(
-                    "consolidation",
-                    _asked_in_vain(key),
-                )
+            enough = self.consolidator.asked_in_vain(candidate, key)
+            if enough is not None:
+                blocker = enough
                 continue
             alike, most = self._new_rows.alike(key), self.consolidator.most(candidate, key)
             for count in range(in_vain.get(alike, 0) + 1, most + 1):
@@ -174,8 +172,9 @@ class Departures:
                 otherwise it must be able to whatever the zone.
         """
         key = candidate.status.key
-        if self.consolidator.asked_in_vain(candidate, key):
-            return Blocker("no-destination", _asked_in_vain(key))
+        enough = self.consolidator.asked_in_vain(candidate, key)
+        if enough is not None:
+            return enough
         spec = self._context.view.offers[key].row
         seen = candidate.node.labels.get(ZONE, "")
         found: Blocker | None = None
@@ -283,7 +282,3 @@ class Departures:
             because = f"the pods of {dearer.node.name}, which costs more, would need one like it"
             return Blocker("consolidation", because)
         return None
-
-
-def _asked_in_vain(key: FleetKey) -> str:
-    return f"nodes of {key.name} joined to replace it, and its pods could not move there"

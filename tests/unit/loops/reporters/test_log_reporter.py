@@ -13,7 +13,7 @@ from reconciler.model.binding import Binding
 from reconciler.model.errors import Unavailable
 from reconciler.model.ids import NodeName
 from reconciler.model.outcome import Outcome, OutcomeKind
-from reconciler.model.plan import Held, Plan
+from reconciler.model.plan import Held, Plan, ResumedUpdate
 from reconciler.model.snapshot import Ignored, Snapshot
 from reconciler.model.unplaceable import Reason
 from reconciler.planner.explain.held import held_in_words
@@ -317,3 +317,15 @@ def test_pod_of_an_unknown_sector_is_told_without_a_fleet(scene: Scene) -> None:
     scene.cycle(unplaceable=(replace(unplaced("a"), reasons=(reason,)),))
     (told,) = scene.logged("pod_unplaceable")
     assert told["reasons"] == ["no-sector: primry"]
+
+
+def test_resume_that_names_no_halted_update_is_a_warning(scene: Scene) -> None:
+    """The annotation is gone a moment later, as if it had worked."""
+    names = ("primary-smal", False, "no such fleet"), ("primary-small", True, "its halt is lifted")
+    resumes = tuple(ResumedUpdate(fleet=f, done=done, because=b) for f, done, b in names)
+    scene.cycle(resumes=resumes)
+    scene.cycle(resumes=resumes)
+    (refused,) = scene.logged("update_not_resumed", "warning")
+    assert (refused["fleet"], refused["reason"]) == ("primary-smal", "no such fleet")
+    (done,) = scene.logged("update_resumed", "info")
+    assert done["fleet"] == "primary-small"

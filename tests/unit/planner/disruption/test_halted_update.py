@@ -258,3 +258,26 @@ def test_init_container_that_crashes_halts_the_update(
     assert state(made) == expected
     if expected == "halted":
         assert made.updates[0].because == "pod ns/app on c was restarted 9 times"
+
+
+@pytest.mark.parametrize(
+    ("name", "halted", "done", "because"),
+    [
+        ("primary-small", True, True, "its halt is lifted"),
+        ("primary-small", False, False, "it has no rolling update that is halted or rests"),
+        (
+            "primary-smal",
+            True,
+            False,
+            "the config has no fleet of this name; did you mean primary-small?",
+        ),
+        ("all", True, False, "the config has no fleet of this name"),
+    ],
+)
+def test_plan_says_what_came_of_a_resume(name: str, halted: bool, done: bool, because: str) -> None:
+    """The annotation is taken off: whoever misspelt the fleet believed that it worked."""
+    known = remembered(halted_version=NEW, halted_because="it did not work") if halted else ()
+    made = made_of(node("a"), full("a"), fleet_states=known, resumed_updates=(name,))
+    assert [(each.fleet, each.done, each.because) for each in made.resumes] == [
+        (name, done, because)
+    ]

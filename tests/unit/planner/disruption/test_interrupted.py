@@ -67,6 +67,28 @@ def test_pod_that_comes_back_to_the_node_is_evicted_once() -> None:
     assert told(made, EvictPod) == ["first", "other"]
 
 
+@pytest.mark.parametrize("marked", [True, False])
+def test_pod_that_came_since_the_notice_waits_while_the_taint_is_refused(marked: bool) -> None:
+    """Without the taint kube-scheduler binds evicted pods to the node again and again."""
+    noted = {DRAIN_STARTED: rfc3339(ago(10))} if marked else {}
+    pods = [on("a", name, created_at=ago(age)) for name, age in (("first", 60), ("again", 5))]
+    node = noticed("a", annotations=noted)
+    made = planned(FLEET, node, make_node("b", FLEET), *pods)
+    assert told(made, EvictPod) == ["first"]
+    last = planned(FLEET, noticed("a", 14, annotations=noted), make_node("b", FLEET), *pods)
+    ended = [a.pod.name for a in last.actions if isinstance(a, EvictPod | DeletePod)]
+    assert sorted(ended) == ["again", "first"]
+
+
+@pytest.mark.parametrize("left_seconds", [110, 14])
+def test_forced_steps_go_on_where_the_mark_of_the_node_fails(left_seconds: float) -> None:
+    """The pods would die with the machine because of an annotation."""
+    made = planned(FLEET, noticed("a", left_seconds), make_node("b", FLEET), on("a"))
+    steps = [a for a in made.actions if isinstance(a, TaintNode | EvictPod | DeletePod)]
+    assert len(steps) == 2
+    assert all(each.forced for each in steps)
+
+
 def test_replacement_is_asked_for_in_the_same_plan_before_anything_is_evicted() -> None:
     """Its pods would wait for EC2's own replacement, two minutes and a boot later."""
     made = planned(FLEET, noticed("a"), make_node("b", FLEET), full("a"), full("b"))

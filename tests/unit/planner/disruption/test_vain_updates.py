@@ -28,6 +28,7 @@ from tests.unit.planner.disruption.updated_fleet import (
     made_of,
     marked,
     node,
+    state,
 )
 from tests.unit.planner.placed import drained
 
@@ -44,6 +45,11 @@ def pinned(name: str) -> Pod:
 def asked(count: int, seconds: float = 3600, by: str = f"/{NEW}") -> dict[str, str]:
     """That new nodes were asked for so often, by the update to this version."""
     return {REPLACEMENT_ASKED: f"{rfc3339(ago(seconds))}/{count}{by}"}
+
+
+def in_vain(count: int = 1, seconds: float = 3600) -> dict[str, str]:
+    """The same, and that its drain failed five minutes after the last one was asked for."""
+    return {DRAIN_FAILED: f"{rfc3339(ago(seconds - 300))}/1", **asked(count, seconds)}
 
 
 def begun(old: Node) -> FrozenMap[str, str]:
@@ -173,3 +179,60 @@ def test_room_that_is_kept_free_holds_up_no_update() -> None:
     pods = [on("a", cpu="900m"), on("p", cpu="1500m"), on("c", cpu="2800m")]
     made = made_of(*new, *pods, new="p c", settings={"headroom": (piece,)})
     assert marked(made) == {"a": "8/1"}
+
+
+@pytest.mark.parametrize(
+    ("seconds", "state"), [(3600, "resting"), (3899, "resting"), (3900, "waiting")]
+)
+def test_update_rests_for_an_hour_after_two_nodes_that_came_in_vain(
+    seconds: float, state: str
+) -> None:
+    """A webhook that refuses evictions made it buy two nodes for each node of the fleet."""
+    nodes = [node(name, annotations=in_vain(seconds=seconds)) for name in "ab"]
+    made = made_of(*nodes, node("c"), *map(full, "abc"))
+    (update,) = made.updates
+    assert update.state == state
+    assert (marked(made) == {}) is (state == "resting")
+    if state == "resting":
+        until = rfc3339(ago(seconds - 300 - 3600))
+        assert update.because == (
+            f"it rests until {until}: 2 new nodes in a row came in vain, as a, b could not be "
+            "emptied"
+        )
+        (why,) = [each for each in made.kept if each.node == "c"]
+        assert update.because in why.detail
+        assert why.until is not None
+        assert rfc3339(why.until) == until
+
+
+def test_each_further_node_in_vain_doubles_the_rest() -> None:
+    """One that is mended soon is noticed soon, one that is not costs little."""
+    nodes = [node(name, annotations=in_vain(seconds=7000)) for name in "abc"]
+    assert state(made_of(*nodes, node("d"), *map(full, "abcd"))) == "resting"
+    assert state(made_of(*nodes[:2], node("d"), *map(full, "abd"))) == "waiting"
+
+
+def test_new_node_in_use_ends_the_row_of_those_in_vain() -> None:
+    """Two nodes of a hundred whose pods may not be evicted must not hold up the others."""
+    nodes = [node(name, annotations=in_vain()) for name in "ab"]
+    made = made_of(*nodes, node("c"), node("n", 1000), *map(full, "abcn"), new="n")
+    assert marked(made) == {"c": "8/1", "a": "8/2"}
+    made = made_of(*nodes, node("c"), node("n", 1000), *map(full, "abc"), new="n")
+    assert marked(made) == {}, "the new node is not used"
+
+
+def test_update_rests_while_no_node_may_be_asked_for_again() -> None:
+    """The last node of a fleet was tried twice; then nothing said why a day passed."""
+    nodes: list[Node | Pod] = [node("a", annotations=in_vain(2, 10_000)), node("b")]
+    made = made_of(*nodes, full("a"), on("b", owner="Job"))
+    (update,) = made.updates
+    assert update.state == "resting"
+    assert rfc3339(ago(10_000 - DAY)) in update.because
+
+
+def test_resumed_update_forgets_what_came_in_vain() -> None:
+    """Whoever has mended the webhook need not wait."""
+    nodes = [node(name, annotations=in_vain()) for name in "ab"]
+    made = made_of(*nodes, *map(full, "ab"), resumed_updates=(FLEET.name,))
+    gone = {(n, key) for n, key, value in annotations_set(made) if value is None}
+    assert gone == {(n, key) for n in "ab" for key in ("replacement-asked", "drain-failed")}

@@ -115,3 +115,18 @@ def test_purchase_noted_in_the_future_is_noted_anew() -> None:
     assert ("l", "replacement-asked", "2026-01-31T12:00:00Z/2") in annotations_set(
         asked_before(2, -9000)
     )
+
+
+def test_reason_after_nodes_in_vain_names_no_fleet_and_says_until_when() -> None:
+    """It named the fleet that was looked at last, whichever the nodes had come of."""
+    dear = replace(LARGE, expire_after_seconds=3600)
+    noted = {REPLACEMENT_ASKED: f"{rfc3339(ago(3600))}/2"}
+    for fleet, code in ((LARGE, "consolidation"), (dear, "no-destination")):
+        node = unneeded("l", fleet, annotations=noted, created_at=ago(9000))
+        made = planned(node, on("l", cpu="3"), refusing(200), small=1, fleets=(SMALL, fleet))
+        (why,) = [each for each in made.kept if each.node == "l"]
+        assert why.code == code
+        assert why.detail == (
+            "2 nodes came to replace it, and it could not be emptied: no more are asked for "
+            "before 2026-02-01T11:00:00Z"
+        )

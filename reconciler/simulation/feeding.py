@@ -13,6 +13,7 @@ from reconciler.model.cluster import Owner, Pod
 from reconciler.model.cron import cron_job_times
 from reconciler.model.demand import (
     BudgetDemand,
+    ClaimDemand,
     ControllerDemand,
     CronDemand,
     DemandLine,
@@ -25,6 +26,7 @@ from reconciler.model.demand import (
 from reconciler.model.ids import FleetId, PodKey
 from reconciler.simulation.controllers import Controllers
 from reconciler.simulation.faults import End, Faults, FleetPool, together
+from reconciler.simulation.volumes import change_claim, claims_of
 
 
 @dataclass(slots=True)
@@ -80,8 +82,12 @@ class Feeder:
         self.facts: list[FleetFact] = []
         self.faults_of_nothing = 0
         """Faults of a fleet, type or zone that the config does not have."""
+        self._volumes_elsewhere: set[tuple[str, str]] = set()
         self._next: Iterator[DemandLine] = iter(lines)
         self._line = next(self._next, None)
+        shapes = [record.shape for record in world.fleets.records.values()]
+        zones = {zone for shape in shapes for _, zone in shape.all_pools()}
+        world.objects.volumes.zones = sorted(zones)
         world.objects.watchers.append(self._occupies)
         world.objects.pod_watchers.append(self._changed)
         world.objects.successor_watchers.append(self._succeeded)
@@ -91,6 +97,11 @@ class Feeder:
     def controllers_without_spec(self) -> int:
         """Return how many controllers have no pods because the demand never said their spec."""
         return len(self._controllers.without_spec)
+
+    @property
+    def volumes_elsewhere(self) -> int:
+        """Return how many claims have volumes in zones in which the config has no fleet."""
+        return len(self._volumes_elsewhere)
 
     def _await(self) -> None:
         """Set a timer for the next line; one timer is enough for all lines."""
@@ -116,6 +127,8 @@ class Feeder:
                 self._budget(line)
             case CronDemand():
                 self._cron(line)
+            case ClaimDemand():
+                self._claim(line)
             case FaultDemand():
                 self._fault(line)
             case FleetFact():
@@ -141,6 +154,7 @@ class Feeder:
                 owner=owner and replace(owner, uid=f"{owner.kind}/{owner.name}"),
                 labels=demand.labels,
                 annotations=demand.annotations,
+                claims=claims_of(self._world, demand.namespace, key.name, demand.volumes),
             )
         )
 
@@ -215,6 +229,11 @@ class Feeder:
             )
         )
 
+    def _claim(self, claim: ClaimDemand) -> None:
+        if claim.zone and claim.zone not in self._world.objects.volumes.zones:
+            self._volumes_elsewhere.add((claim.namespace, claim.id))
+        change_claim(self._world, claim)
+
     def _cron(self, cron: CronDemand) -> None:
         key = (cron.namespace, cron.id)
         self._crons[key] = form = self._crons.get(key, 0) + 1
@@ -247,6 +266,7 @@ class Feeder:
                     controller=Owner(kind="Job", name=name),
                     labels=cron.labels,
                     annotations=cron.annotations,
+                    volumes=cron.volumes,
                     ran_seconds=cron.ran_seconds,
                 )
             )

@@ -156,7 +156,7 @@ class Controllers:
         elif controller.owner.kind == "StatefulSet":
             self._scale(controller)
             self._replace_one(controller)
-        elif self._attaches_once(controller):
+        elif self._excludes_others(controller):
             pods = self._pods(controller)
             self._world.remove_pods(pod.key for pod in pods if controller.is_old(pod))
             self._scale(controller)
@@ -164,15 +164,15 @@ class Controllers:
             self._add_new(controller)
             self._remove_old(controller)
 
-    def _attaches_once(self, controller: _Controller) -> bool:
+    def _excludes_others(self, controller: _Controller) -> bool:
         """Return whether pods of two templates cannot run together, as with strategy Recreate.
 
-        A volume that one node attaches at a time would keep the new pods from becoming ready, and a
+        A volume for a single node or pod would keep the new pods from becoming ready, and a
         Deployment keeps old ones until they are: no rollout would ever end.
         """
         claims = controller.volumes.claims
         volumes = self._world.objects.volumes
-        return bool(claims) and volumes.attaches_once(controller.namespace, claims)
+        return bool(claims) and volumes.are_exclusive(controller.namespace, claims)
 
     def _replace_one(self, controller: _Controller) -> None:
         """Replace pods as a StatefulSet does: one after another, the highest ordinal first."""

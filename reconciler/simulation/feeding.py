@@ -82,6 +82,8 @@ class Feeder:
         self.facts: list[FleetFact] = []
         self.faults_of_nothing = 0
         """Faults of a fleet, type or zone that the config does not have."""
+        self._held: set[str] = set()
+        """The uids of pods that end by themselves, and whose volumes another node still has."""
         self._volumes_elsewhere: set[tuple[str, str]] = set()
         self._next: Iterator[DemandLine] = iter(lines)
         self._line = next(self._next, None)
@@ -176,6 +178,8 @@ class Feeder:
 
     def _changed(self, before: Pod | None, after: Pod | None) -> None:
         """Handle a pod without a controller that is gone before its end: nothing replaces it."""
+        if self._held:
+            self._look_at_held(before, after)
         if after is None and before is not None and before.owner is None:
             run = self._runs.pop(before.key.uid, None)
             if run is not None:
@@ -201,8 +205,21 @@ class Feeder:
 
     def _occupies(self, pod: Pod, begins: bool) -> None:  # noqa: FBT001 - as watchers are called
         run = self._runs.get(pod.key.uid)
-        if begins and run is not None and run.demand.ran_seconds is not None:
+        if not begins or run is None or run.demand.ran_seconds is None:
+            return
+        held = self._world.objects.volumes.held_elsewhere
+        if pod.claims and pod.node_name is not None and held(pod, pod.node_name):
+            self._held.add(pod.key.uid)
+        else:
             self._world.clock.call_later(run.demand.ran_seconds, partial(self._finish, pod.key))
+
+    def _look_at_held(self, before: Pod | None, after: Pod | None) -> None:
+        """Let a pod run that has waited for its volume on its node, and is ready now."""
+        if after is None and before is not None:
+            self._held.discard(before.key.uid)
+        elif after is not None and after.ready and after.key.uid in self._held:
+            self._held.discard(after.key.uid)
+            self._occupies(after, begins=True)
 
     def _finish(self, key: PodKey) -> None:
         pod = self._world.objects.find(key)

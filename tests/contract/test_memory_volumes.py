@@ -165,6 +165,24 @@ def test_pod_starts_when_the_node_that_has_its_volume_lets_it_go() -> None:
     assert pod_of(world, "new").ready
 
 
+def test_volume_stays_on_its_node_while_any_pod_has_it_there() -> None:
+    """Two nodes had it when the first of several pods was gone."""
+    world = world_of("a", pod_start=5.0)
+    add_node(world, "a2", "a")
+    hosts = {"first": "a", "elsewhere": "a2", "second": "a", "far": "a2"}
+    for name, host in hosts.items():
+        on = FrozenMap({"kubernetes.io/hostname": host})
+        assert place(world, name, "data", spec=replace(PLAIN, node_selector=on)) == host
+    world.advance(10)
+    remove(world, "far")
+    remove(world, "first")
+    world.advance(10)
+    assert {pod.key.name: pod.ready for pod in world.pods()} == {"second": True, "elsewhere": False}
+    remove(world, "second")
+    world.advance(10)
+    assert pod_of(world, "elsewhere").ready
+
+
 @pytest.mark.parametrize("kind", ["ReplicaSet", "StatefulSet"])
 def test_generic_ephemeral_volume_goes_with_its_pod(kind: str) -> None:
     """A cache on EBS does not hold the replica that follows in a zone."""

@@ -80,6 +80,8 @@ class MemoryVolumes:
         self._named_by: dict[ClaimName, dict[PodName, None]] = {}
         self._held_by: dict[ClaimName, dict[PodName, NodeName]] = {}
         """The nodes of the pods that hold a claim, in the order in which they were bound."""
+        self._at: dict[ClaimName, NodeName] = {}
+        """Where a volume is attached that only one node may have: until no pod holds it there."""
         self._attached: dict[NodeName, dict[ClaimName, int]] = {}
         """EBS volumes on each node, with the number of their pods there."""
         self._limits: dict[str, int | None] = {}
@@ -117,9 +119,10 @@ class MemoryVolumes:
             self._going.add(key)
             self._delete_unnamed(key)
 
-    def attaches_once(self, namespace: str, claims: Sequence[str]) -> bool:
+    def are_exclusive(self, namespace: str, claims: Sequence[str]) -> bool:
         """Return whether one of the claims is for a single node or pod."""
-        return any(self._is_attached_once((namespace, name)) for name in claims)
+        keys = [(namespace, name) for name in claims]
+        return any(self._is_attached_once(key) or self._is_of_one_pod(key) for key in keys)
 
     def own_of(self, pod: Pod) -> dict[str, str]:
         """Return the claims that are deleted with the pod, with their classes."""
@@ -207,6 +210,7 @@ class MemoryVolumes:
                 released += self._release(key, name, was)
             if now is not None and now != was:
                 self._held_by.setdefault(key, {})[name] = now
+                self._at.setdefault(key, now)
                 if self._drivers[key] == EBS_DRIVER:
                     there = self._attached.setdefault(now, {})
                     there[key] = there.get(key, 0) + 1
@@ -225,9 +229,12 @@ class MemoryVolumes:
             if not there:
                 del self._attached[node]
         if not held:
-            del self._held_by[key]
+            del self._held_by[key], self._at[key]
             return []
-        return list(held) if self._is_attached_once(key) else []
+        if self._at[key] != node or node in held.values():
+            return []
+        self._at[key] = moved_to = next(iter(held.values()))
+        return [each for each, where in held.items() if where == moved_to]
 
     def _no_longer_named(self, key: ClaimName, name: PodName) -> None:
         names = self._named_by[key]
@@ -252,12 +259,9 @@ class MemoryVolumes:
 
         kube-scheduler does not look at that: the pod is bound, and its containers wait.
         """
-        first = (
-            next(iter(self._held_by.get(key, {}).values()), node)
-            for key in _keys(pod)
-            if self._is_attached_once(key)
+        return any(
+            self._at.get(key, node) != node for key in _keys(pod) if self._is_attached_once(key)
         )
-        return any(each != node for each in first)
 
     def _reaches(self, key: ClaimName, node: Node) -> bool:
         volume = self.volumes.get(key)
@@ -268,9 +272,13 @@ class MemoryVolumes:
 
     def _is_in_use(self, key: ClaimName, pod: Pod) -> bool:
         """Return whether another pod has a claim that only one may have (ReadWriteOncePod)."""
-        if ONE_POD not in self.claims[key].access_modes:
+        if not self._is_of_one_pod(key):
             return False
         return any(name != (pod.key.namespace, pod.key.name) for name in self._held_by.get(key, ()))
+
+    def _is_of_one_pod(self, key: ClaimName) -> bool:
+        claim = self.claims.get(key)
+        return claim is not None and ONE_POD in claim.access_modes
 
     def _is_attached_once(self, key: ClaimName) -> bool:
         claim = self.claims.get(key)

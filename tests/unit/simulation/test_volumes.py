@@ -200,6 +200,22 @@ def test_pods_of_jobs_may_share_a_claim() -> None:
     assert {launch.fleet for launch in result.launches} == {f"primary-small-{B}"}
 
 
+def test_job_runs_when_the_node_of_the_one_before_it_lets_go_of_the_disk() -> None:
+    """It ended while it still waited for its volume."""
+    one: Line = {"spec": spec("3", claims=["disk"]), "ran_seconds": 600}
+    lines = [pod("first", **one), pod("second", 1, **one)]
+    made = simulation(*lines, seconds=3600)
+    ends: dict[str, float] = {}
+
+    def note(before: Pod | None, after: Pod | None) -> None:
+        if after is not None and after.finished:
+            ends[after.key.name] = made.process.now
+
+    made.world.objects.pod_watchers.append(note)
+    made.run()
+    assert ends["second"] >= ends["first"] + 600
+
+
 def test_claims_stay_when_a_stateful_set_is_deleted_until_their_line_says_so() -> None:
     """Kubernetes keeps them (persistentVolumeClaimRetentionPolicy Retain)."""
     lines = [

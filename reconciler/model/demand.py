@@ -7,9 +7,34 @@ from typing import Literal
 from reconciler.model.cluster import Owner, PodSpec, Resources
 from reconciler.model.frozen import NO_LABELS, Labels
 from reconciler.model.selectors import LabelSelector
+from reconciler.model.volumes import EBS_DRIVER, ONE_NODE
 
 ControllerKind = Literal["Deployment", "ReplicaSet", "StatefulSet", "DaemonSet"]
 FaultKind = Literal["capacity", "interruption", "never-join", "slow-launch"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PodVolumes:
+    """The persistent volumes that a pod, or a pod template, names."""
+
+    claims: tuple[str, ...] = ()
+    """PersistentVolumeClaims by name."""
+    ephemeral: tuple[str, ...] = ()
+    """Generic ephemeral volumes by name: each pod has a claim of its own for each of them, which is
+    deleted with the pod."""
+
+
+NO_VOLUMES = PodVolumes()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClaimTemplate:
+    """One of a StatefulSet's volumeClaimTemplates: replica N uses the claim `<name>-<set>-N`."""
+
+    name: str
+    storage_class: str = ""
+    """Empty: the default class."""
+    access_modes: tuple[str, ...] = (ONE_NODE,)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,6 +53,7 @@ class PodDemand:
     controller: Owner | None = None
     labels: Labels = NO_LABELS
     annotations: Labels = NO_LABELS
+    volumes: PodVolumes = NO_VOLUMES
     ran_seconds: float | None = None
     kept_seconds: float | None = None
     """How long it stays in the cluster after it has ended by itself; None: unknown."""
@@ -61,6 +87,10 @@ class ControllerDemand:
     """None: unchanged. Ignored for a DaemonSet."""
     spec: PodSpec | None = None
     """None: unchanged."""
+    volumes: PodVolumes = NO_VOLUMES
+    """Those of `spec`; ignored without one, and for a DaemonSet."""
+    claim_templates: tuple[ClaimTemplate, ...] = ()
+    """Of a StatefulSet; empty: unchanged."""
     labels: Labels = NO_LABELS
     """Labels of its pods; empty: unchanged."""
     annotations: Labels = NO_LABELS
@@ -97,10 +127,37 @@ class CronDemand:
     time_zone: str = "UTC"
     labels: Labels = NO_LABELS
     annotations: Labels = NO_LABELS
+    volumes: PodVolumes = NO_VOLUMES
     pods: int = 1
     """Of each Job."""
     ran_seconds: float = 60.0
     until: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClaimDemand:
+    """A PersistentVolumeClaim exists from now on, or is deleted once no pod names it.
+
+    Without such a line a claim exists from the first pod that names it on, and is of EKS's usual
+    class: its EBS volume is made in the zone of that pod's node.
+    """
+
+    at: datetime
+    id: str
+    """Its name."""
+    namespace: str = "default"
+    zone: str = ""
+    """The zone of the volume that it is bound to; empty: it has no volume yet, or one that every
+    zone reaches."""
+    storage_class: str = ""
+    """Empty: the default class. What the first line of a class says counts for all its claims."""
+    driver: str = EBS_DRIVER
+    """The CSI driver. Only EBS attaches volumes, and makes each in one zone."""
+    immediate: bool = False
+    """Whether the volume is made at once (volumeBindingMode Immediate), in whatever zone, and not
+    where its first pod is."""
+    access_modes: tuple[str, ...] = (ONE_NODE,)
+    deleted: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -159,6 +216,7 @@ DemandLine = (
     | ControllerDemand
     | BudgetDemand
     | CronDemand
+    | ClaimDemand
     | FaultDemand
     | FleetFact
     | NodeFact

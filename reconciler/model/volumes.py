@@ -1,10 +1,17 @@
 """Claims, volumes, their classes, and how many volumes a node attaches."""
 
 from dataclasses import dataclass
+from typing import Final
 
 from reconciler.model.frozen import NO_LABELS, FrozenMap, Labels
 from reconciler.model.ids import NodeName
 from reconciler.model.selectors import LabelSelector, NodeSelector, NodeSelectorTerm
+
+EBS_DRIVER: Final = "ebs.csi.aws.com"
+NO_PROVISIONER: Final = "kubernetes.io/no-provisioner"
+"""The provisioner of classes whose volumes are made by hand (local disks)."""
+ONE_NODE: Final = "ReadWriteOnce"
+ONE_POD: Final = "ReadWriteOncePod"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,6 +35,8 @@ class PersistentVolumeClaim:
     """Which part of its selector is too large to be compared; it is then left out."""
     block: bool = False
     """volumeMode Block instead of Filesystem."""
+    of_pod: bool = False
+    """Whether a pod owns it, so that it is deleted with the pod: a generic ephemeral volume."""
     deleting: bool = False
 
 

@@ -9,8 +9,10 @@ from operator import attrgetter
 from types import MappingProxyType
 
 from reconciler.model.cluster import Node, Pod
+from reconciler.model.ebs_attach_limits import least_ebs_limit
 from reconciler.model.ids import FleetKey, NodeName, PodKey
 from reconciler.model.snapshot import ClusterState, Snapshot
+from reconciler.model.volumes import EBS_DRIVER
 from reconciler.planner.budgets import BudgetLedger
 from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.demand import Demand, find_demand, without_namespaces
@@ -32,13 +34,12 @@ from reconciler.planner.fleets.spot.spot_return import SpotReturn, with_spot_ret
 from reconciler.planner.fleets.taking_inventory import take_inventory
 from reconciler.planner.launching_nodes import plan_launching
 from reconciler.planner.node_rows import node_row
-from reconciler.planner.placement.attach_limits import least_ebs_limit
 from reconciler.planner.placement.classes import ClassTable
 from reconciler.planner.placement.kinds import HOSTNAME, ZONE_KEYS
 from reconciler.planner.placement.label_keys import Offered, topology_keys
 from reconciler.planner.placement.one_pod_claims import Place, RoughPlaces
 from reconciler.planner.placement.simulation import NO_LIMITS, Simulation
-from reconciler.planner.placement.volumes import EBS_DRIVER, VolumeResolver
+from reconciler.planner.placement.volumes import VolumeResolver
 from reconciler.planner.pod_groups import PodGroup, take_census
 from reconciler.planner.pods_by_class import bound_by_class, waiting_classes
 from reconciler.planner.settings import PlannerSettings

@@ -4,15 +4,16 @@ The world itself replaces pods that are evicted or lost; these controllers chang
 """
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count
 from math import ceil
 
 from reconciler.adapters.memory import MemoryWorld
 from reconciler.model.cluster import DaemonSet, Owner, Pod, PodSpec
-from reconciler.model.demand import ControllerDemand
+from reconciler.model.demand import NO_VOLUMES, ClaimTemplate, ControllerDemand, PodVolumes
 from reconciler.model.frozen import NO_LABELS, Labels
 from reconciler.model.ids import PodKey
+from reconciler.simulation.volumes import claims_of
 
 ROLLOUT_STEP_SECONDS = 5.0
 SURGE = UNAVAILABLE = 0.25
@@ -30,6 +31,8 @@ class _Controller:
     namespace: str
     replicas: int = 0
     spec: PodSpec | None = None
+    volumes: PodVolumes = NO_VOLUMES
+    claim_templates: tuple[ClaimTemplate, ...] = ()
     labels: Labels = NO_LABELS
     annotations: Labels = NO_LABELS
     made: int = 0
@@ -123,6 +126,9 @@ class Controllers:
                 owner=controller.owner,
                 labels=controller.labels,
                 annotations=controller.annotations,
+                claims=claims_of(
+                    self._world, namespace, name, controller.volumes, controller.claim_templates
+                ),
             )
         )
 
@@ -150,9 +156,23 @@ class Controllers:
         elif controller.owner.kind == "StatefulSet":
             self._scale(controller)
             self._replace_one(controller)
+        elif self._excludes_others(controller):
+            pods = self._pods(controller)
+            self._world.remove_pods(pod.key for pod in pods if controller.is_old(pod))
+            self._scale(controller)
         else:
             self._add_new(controller)
             self._remove_old(controller)
+
+    def _excludes_others(self, controller: _Controller) -> bool:
+        """Return whether pods of two templates cannot run together, as with strategy Recreate.
+
+        A volume for a single node or pod would keep the new pods from becoming ready, and a
+        Deployment keeps old ones until they are: no rollout would ever end.
+        """
+        claims = controller.volumes.claims
+        volumes = self._world.objects.volumes
+        return bool(claims) and volumes.are_exclusive(controller.namespace, claims)
 
     def _replace_one(self, controller: _Controller) -> None:
         """Replace pods as a StatefulSet does: one after another, the highest ordinal first."""
@@ -195,18 +215,25 @@ class Controllers:
 
 def _apply(controller: _Controller, change: ControllerDemand) -> bool:
     """Apply the content of a line; return whether it makes running pods outdated."""
-    before = (controller.spec, controller.labels, controller.annotations)
-    if change.spec is not None and change.spec != controller.spec:
-        controller.spec = change.spec
+    before = _template(controller)
+    if change.spec is not None:
+        if change.volumes != controller.volumes:  # a template of its own, even with an equal spec
+            controller.spec, controller.volumes = replace(change.spec), change.volumes
+        elif change.spec != controller.spec:
+            controller.spec = change.spec
     if change.replicas is not None:
         controller.replicas = change.replicas
+    controller.claim_templates = change.claim_templates or controller.claim_templates
     controller.labels = change.labels or controller.labels
     controller.annotations = change.annotations or controller.annotations
-    after = (controller.spec, controller.labels, controller.annotations)
-    rolls = before[0] is not None and before != after
+    rolls = before[0] is not None and before != _template(controller)
     if change.deleted:
         controller.replicas = 0
     return rolls and not change.deleted
+
+
+def _template(controller: _Controller) -> tuple[PodSpec | None, PodVolumes, Labels, Labels]:
+    return controller.spec, controller.volumes, controller.labels, controller.annotations
 
 
 def _to_go(controller: _Controller, pods: list[Pod]) -> list[Pod]:

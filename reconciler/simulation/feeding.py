@@ -13,6 +13,7 @@ from reconciler.model.cluster import Owner, Pod
 from reconciler.model.cron import cron_job_times
 from reconciler.model.demand import (
     BudgetDemand,
+    ClaimDemand,
     ControllerDemand,
     CronDemand,
     DemandLine,
@@ -25,6 +26,7 @@ from reconciler.model.demand import (
 from reconciler.model.ids import FleetId, PodKey
 from reconciler.simulation.controllers import Controllers
 from reconciler.simulation.faults import End, Faults, FleetPool, together
+from reconciler.simulation.volumes import change_claim, claims_of
 
 
 @dataclass(slots=True)
@@ -80,8 +82,14 @@ class Feeder:
         self.facts: list[FleetFact] = []
         self.faults_of_nothing = 0
         """Faults of a fleet, type or zone that the config does not have."""
+        self._held: set[str] = set()
+        """The uids of pods that end by themselves, and whose volumes another node still has."""
+        self._volumes_elsewhere: set[tuple[str, str]] = set()
         self._next: Iterator[DemandLine] = iter(lines)
         self._line = next(self._next, None)
+        shapes = [record.shape for record in world.fleets.records.values()]
+        zones = {zone for shape in shapes for _, zone in shape.all_pools()}
+        world.objects.volumes.zones = sorted(zones)
         world.objects.watchers.append(self._occupies)
         world.objects.pod_watchers.append(self._changed)
         world.objects.successor_watchers.append(self._succeeded)
@@ -91,6 +99,11 @@ class Feeder:
     def controllers_without_spec(self) -> int:
         """Return how many controllers have no pods because the demand never said their spec."""
         return len(self._controllers.without_spec)
+
+    @property
+    def volumes_elsewhere(self) -> int:
+        """Return how many claims have volumes in zones in which the config has no fleet."""
+        return len(self._volumes_elsewhere)
 
     def _await(self) -> None:
         """Set a timer for the next line; one timer is enough for all lines."""
@@ -116,6 +129,8 @@ class Feeder:
                 self._budget(line)
             case CronDemand():
                 self._cron(line)
+            case ClaimDemand():
+                self._claim(line)
             case FaultDemand():
                 self._fault(line)
             case FleetFact():
@@ -141,6 +156,7 @@ class Feeder:
                 owner=owner and replace(owner, uid=f"{owner.kind}/{owner.name}"),
                 labels=demand.labels,
                 annotations=demand.annotations,
+                claims=claims_of(self._world, demand.namespace, key.name, demand.volumes),
             )
         )
 
@@ -162,6 +178,8 @@ class Feeder:
 
     def _changed(self, before: Pod | None, after: Pod | None) -> None:
         """Handle a pod without a controller that is gone before its end: nothing replaces it."""
+        if self._held:
+            self._look_at_held(before, after)
         if after is None and before is not None and before.owner is None:
             run = self._runs.pop(before.key.uid, None)
             if run is not None:
@@ -187,8 +205,21 @@ class Feeder:
 
     def _occupies(self, pod: Pod, begins: bool) -> None:  # noqa: FBT001 - as watchers are called
         run = self._runs.get(pod.key.uid)
-        if begins and run is not None and run.demand.ran_seconds is not None:
+        if not begins or run is None or run.demand.ran_seconds is None:
+            return
+        held = self._world.objects.volumes.held_elsewhere
+        if pod.claims and pod.node_name is not None and held(pod, pod.node_name):
+            self._held.add(pod.key.uid)
+        else:
             self._world.clock.call_later(run.demand.ran_seconds, partial(self._finish, pod.key))
+
+    def _look_at_held(self, before: Pod | None, after: Pod | None) -> None:
+        """Let a pod run that has waited for its volume on its node, and is ready now."""
+        if after is None and before is not None:
+            self._held.discard(before.key.uid)
+        elif after is not None and after.ready and after.key.uid in self._held:
+            self._held.discard(after.key.uid)
+            self._occupies(after, begins=True)
 
     def _finish(self, key: PodKey) -> None:
         pod = self._world.objects.find(key)
@@ -214,6 +245,11 @@ class Feeder:
                 max_unavailable=budget.max_unavailable,
             )
         )
+
+    def _claim(self, claim: ClaimDemand) -> None:
+        if claim.zone and claim.zone not in self._world.objects.volumes.zones:
+            self._volumes_elsewhere.add((claim.namespace, claim.id))
+        change_claim(self._world, claim)
 
     def _cron(self, cron: CronDemand) -> None:
         key = (cron.namespace, cron.id)
@@ -247,6 +283,7 @@ class Feeder:
                     controller=Owner(kind="Job", name=name),
                     labels=cron.labels,
                     annotations=cron.annotations,
+                    volumes=cron.volumes,
                     ran_seconds=cron.ran_seconds,
                 )
             )

@@ -22,6 +22,12 @@ from reconciler.records.kubernetes.encoding import (
     encode_node,
     encode_pod,
 )
+from reconciler.records.kubernetes.storage_encoding import (
+    encode_claim,
+    encode_csi_node,
+    encode_storage_class,
+    encode_volume,
+)
 from reconciler.records.snapshot import CLUSTER_FILE, Json
 
 STANDARD_INPUT = "CONFIG"
@@ -58,6 +64,10 @@ def snapshot_files(snapshot: Snapshot) -> dict[str, bytes]:
         *map(encode_budget, cluster.budgets),
         *map(encode_daemon_set, cluster.daemon_sets),
         *map(_namespace, cluster.namespaces),
+        *map(encode_storage_class, cluster.storage_classes),
+        *map(encode_claim, cluster.claims),
+        *map(encode_volume, cluster.volumes),
+        *map(encode_csi_node, cluster.csi_nodes),
     ]
     files = {CLUSTER_FILE: _dump({"apiVersion": "v1", "kind": "List", "items": items})}
     return files | dict(_cloud_files(snapshot))

@@ -31,6 +31,9 @@ def _notes(result: Result) -> Iterator[str]:
     if result.faults_of_nothing:
         which = counted_noun(result.faults_of_nothing, "fault")
         yield f"{which} of the demand without effect: the config has no such fleet, type or zone"
+    if result.volumes_elsewhere:
+        which = counted_noun(result.volumes_elsewhere, "volume")
+        yield f"{which} of the demand in a zone without a fleet: pods with such a volume wait"
     unpriced = sorted({each.instance_type for each in result.offers if not each.priced})
     if unpriced:
         more = f" and {len(unpriced) - _TYPES_MAX} more" if len(unpriced) > _TYPES_MAX else ""

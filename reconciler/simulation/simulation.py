@@ -87,6 +87,8 @@ class Result:
     """Controllers that have no pods because the demand never said what these request."""
     faults_of_nothing: int
     """Faults of a fleet, type or zone that the config does not have."""
+    volumes_elsewhere: int
+    """Claims with volumes in zones in which the config has no fleet."""
 
     @property
     def days(self) -> float:
@@ -250,6 +252,7 @@ class Simulation:
             jobs_ended_early=self.feeder.jobs_ended_early,
             controllers_without_spec=self.feeder.controllers_without_spec,
             faults_of_nothing=self.feeder.faults_of_nothing,
+            volumes_elsewhere=self.feeder.volumes_elsewhere,
         )
 
     def _launches(self) -> list[Launch]:

@@ -8,7 +8,7 @@ from random import Random  # noqa: TID251 - cases are named by their seed
 
 import pytest
 
-from reconciler.adapters.memory import MemoryWorld
+from reconciler.adapters.memory import ClaimShape, MemoryWorld
 from reconciler.model.cluster import (
     HostPort,
     Node,
@@ -22,6 +22,7 @@ from reconciler.model.cluster import (
 from reconciler.model.frozen import FrozenMap
 from reconciler.model.ids import NodeName, PodKey
 from reconciler.model.selectors import LabelSelector, Requirement
+from reconciler.model.volumes import PersistentVolume, PersistentVolumeClaim, StorageClass
 from tests.builders import make_snapshot
 from tests.properties.kube_scheduler import KubeScheduler
 from tests.properties.places import Place
@@ -45,6 +46,10 @@ class Case:
         self.faults: list[str] = []
         """What went wrong, at the moment at which it did."""
         self._specs = [self._spec() for _ in range(5)]
+        self._draw_volume = Random(f"volumes of {seed}")
+        """For itself, so that cases are otherwise the same with and without volumes."""
+        if seed % 2:
+            self._add_claims()
         for number in range(self.draw.randint(2, 6)):
             self.world.add_node(self._node(number))
 
@@ -61,6 +66,22 @@ class Case:
             unschedulable=draw.random() < 0.1,
             allocatable=FrozenMap({"cpu": 4000, "pods": 10}),
         )
+
+    def _add_claims(self) -> None:
+        """Claims whose volumes are there already, or for one pod only; pods name others too."""
+        for shape in (
+            ClaimShape(namespace="default", name="c0", zone="a"),
+            ClaimShape(namespace="ops", name="c0", zone="b"),
+            ClaimShape(namespace="dev", name="c1", access_modes=("ReadWriteOncePod",)),
+            ClaimShape(namespace="ops", name="c1", driver="efs.csi.aws.com"),
+        ):
+            self.world.add_claim(shape)
+
+    def _claims(self) -> tuple[str, ...]:
+        draw = self._draw_volume
+        if not self.world.objects.volumes.claims or draw.random() < 0.5:
+            return ()
+        return tuple(draw.sample(["c0", "c1", "c2", "c3"], draw.randint(1, 2)))
 
     def _selector(self) -> LabelSelector | None:
         return self.draw.choice([
@@ -135,6 +156,7 @@ class Case:
             key=PodKey(namespace=draw.choice(["default", "ops", "dev"]), name=f"p{number}"),
             spec=draw.choice(self._specs),
             labels=FrozenMap(labels),
+            claims=self._claims(),
         )
 
     def play(self) -> None:
@@ -183,7 +205,14 @@ class Case:
             )
             for node in self.world.nodes()
         ]
-        scheduler = KubeScheduler(make_snapshot(*self.world.pods()), places)
+        listed = list(self.world.objects.volumes.listed())
+        snapshot = make_snapshot(
+            *self.world.pods(),
+            claims=tuple(each for each in listed if isinstance(each, PersistentVolumeClaim)),
+            volumes=tuple(each for each in listed if isinstance(each, PersistentVolume)),
+            storage_classes=tuple(each for each in listed if isinstance(each, StorageClass)),
+        )
+        scheduler = KubeScheduler(snapshot, places)
         found = {}
         for place in places:
             place.pods.append(pod)
@@ -209,7 +238,7 @@ def _cordon(node: Node) -> tuple[Taint, ...]:
 def test_pods_are_bound_where_kube_scheduler_allows_it_and_wait_where_it_does_not(
     part: int,
 ) -> None:
-    """Selectors, taints, room, host ports, affinity both ways, spread, other namespaces."""
+    """Selectors, taints, room, host ports, affinity both ways, spread, namespaces, volumes."""
     faults = []
     for seed in range(part, CASES, 5):
         case = Case(seed)

@@ -7,11 +7,13 @@ from reconciler.adapters.memory.faults import Call, Crash
 from reconciler.adapters.memory.leases import MemoryLease, MemoryLeases
 from reconciler.adapters.memory.notices import MemoryMessages, MemoryNotices
 from reconciler.adapters.memory.settings import BudgetShape, Delays, FleetShape, Scoring
+from reconciler.adapters.memory.volumes import ClaimShape
 from reconciler.adapters.memory.world import MemoryWorld
 
 __all__ = [
     "BudgetShape",
     "Call",
+    "ClaimShape",
     "Crash",
     "Delays",
     "FleetShape",

@@ -55,6 +55,7 @@ class MemoryCluster:
             *self._listed("nodes", self._objects.nodes),
             *self._objects.budgets.now(),
             *self._objects.daemon_sets,
+            *self._objects.volumes.listed(),
             Namespace(name=IDENTITY_NAMESPACE, uid=self._world.uid),
         ]
         if lease is not None:

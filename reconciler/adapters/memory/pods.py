@@ -1,13 +1,15 @@
 """The cluster half of the in-memory world: nodes, pods, budgets, and what controllers do."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from datetime import timedelta
+from functools import partial
 
 from reconciler.adapters.memory.budgets import MemoryBudgets
 from reconciler.adapters.memory.clock import ManualClock
 from reconciler.adapters.memory.scheduler import MemoryScheduler
 from reconciler.adapters.memory.settings import BudgetShape, Delays, Scoring
+from reconciler.adapters.memory.volumes import ClaimShape, MemoryVolumes
 from reconciler.adapters.memory.workloads import (
     AT_ONCE,
     daemon_pod,
@@ -39,6 +41,7 @@ class MemoryObjects:
         self.pods: dict[PodName, Pod] = {}
         self.daemon_sets: list[DaemonSet] = []
         self.budgets = MemoryBudgets()
+        self.volumes = MemoryVolumes(self.nodes)
         self.changed = True
         self.changed_at = clock.monotonic_seconds()  # the first change since the last observation
         self.pressing = True
@@ -58,7 +61,9 @@ class MemoryObjects:
         self._on: dict[NodeName, dict[PodName, Pod]] = {}
         self._owned: dict[tuple[str, str], dict[PodName, Pod]] = {}
         """Pods by namespace and the uid of their owner."""
-        self._scheduler = MemoryScheduler(self.nodes, self.pods, self._on, scoring, self._bind)
+        self._scheduler = MemoryScheduler(
+            self.nodes, self.pods, self._on, self.volumes, scoring, self._bind
+        )
         self._replaced: set[str] = set()
         """Uids of terminating pods that have a successor already."""
 
@@ -199,12 +204,14 @@ class MemoryObjects:
     def _replace_at_once(self, pod: Pod) -> None:
         if is_replaced(pod) and pod.owner is not None and pod.owner.kind in AT_ONCE:
             self._replaced.add(pod.key.uid)
-            self._add_successor(pod)
+            self._add_successor(pod, self.volumes.own_of(pod))
             self.schedule()
 
-    def _add_successor(self, pod: Pod) -> None:
+    def _add_successor(self, pod: Pod, own_claims: Mapping[str, str]) -> None:
         self._serial += 1
         made = successor(pod, self._serial, self._clock.now())
+        if own_claims:
+            made = self.volumes.with_own(made, pod, own_claims)
         for watch in self.successor_watchers:
             watch(pod, made)
         self._put(made)
@@ -218,6 +225,7 @@ class MemoryObjects:
         self.schedule()
 
     def _remove(self, pod: Pod) -> None:
+        own_claims = self.volumes.own_of(pod)
         self._drop(pod)
         has_successor = pod.key.uid in self._replaced
         self._replaced.discard(pod.key.uid)
@@ -227,7 +235,7 @@ class MemoryObjects:
                 if made(daemon_set, pod):
                     self._run_daemon(daemon_set, node)
         elif is_replaced(pod) and not has_successor:
-            self._add_successor(pod)
+            self._add_successor(pod, own_claims)
 
     def silence(self, name: NodeName) -> None:
         """Stop a kubelet: node and pods become unready, and later the pods are deleted."""
@@ -259,8 +267,8 @@ class MemoryObjects:
         for pod in self.pods_on(name):
             if pod.deleting:
                 self._stopped(pod.key)
-            elif pod.phase == "Running":
-                self._put(replace(pod, ready=True))
+            else:
+                self._started(pod.key)
 
     def pods_on(self, node: NodeName) -> list[Pod]:
         """Return the pods bound to a node, by name."""
@@ -278,7 +286,7 @@ class MemoryObjects:
             pod,
             node_name=name,
             phase="Running",
-            ready=not starts,
+            ready=not starts and not (pod.claims and self.volumes.held_elsewhere(pod, name)),
             started_at=self._clock.now(),
         )
         self._put(bound)
@@ -289,6 +297,8 @@ class MemoryObjects:
         pod = self.find(key)
         if pod is not None and pod.phase == "Running" and not pod.ready and pod.node_name:
             node = self.nodes.get(pod.node_name)
+            if pod.claims and self.volumes.held_elsewhere(pod, pod.node_name):
+                return
             if node is not None and node.ready:
                 self._put(replace(pod, ready=True))
 
@@ -298,6 +308,8 @@ class MemoryObjects:
         if before is not None:
             self._forget_place(before)
         self.pods[name] = pod
+        if pod.claims:
+            self._claims_changed(before, pod)
         self.budgets.count(before, -1)
         self.budgets.count(pod, 1)
         for watch in self.pod_watchers:
@@ -324,10 +336,24 @@ class MemoryObjects:
     def _drop(self, pod: Pod) -> None:
         self.budgets.count(self.pods.pop((pod.key.namespace, pod.key.name)), -1)
         self._forget_place(pod)
+        if pod.claims:
+            self._claims_changed(pod, None)
         for watch in self.pod_watchers:
             watch(pod, None)
         if self.watchers:
             self._tell(pod, None)
+
+    def _claims_changed(self, before: Pod | None, after: Pod | None) -> None:
+        """Tell the volumes; a pod that waited for one of them on another node starts then."""
+        for name in self.volumes.changed(before, after):
+            key = self.pods[name].key
+            self._clock.call_later(self._delays.pod_start, partial(self._started, key))
+
+    def add_claim(self, shape: ClaimShape) -> None:
+        """Create a claim, or complete one that only a pod has named."""
+        self.volumes.add(shape)
+        self.touch(pressing=False)
+        self.schedule()
 
     def _tell(self, before: Pod | None, after: Pod | None) -> None:
         occupied = before is not None and before.node_name is not None and not before.finished

@@ -1,7 +1,8 @@
 """Chooses the node that a waiting pod is bound to.
 
 A new pod is tried on all nodes. After that it is tried on a node only when the node is new or has
-more room: elsewhere the result cannot have changed.
+more room: elsewhere the result cannot have changed. Pods with rules about others, or with volumes
+that others may hold elsewhere, are tried on all nodes again.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Mapping
@@ -20,6 +21,7 @@ from reconciler.adapters.memory.scheduling import (
     score,
 )
 from reconciler.adapters.memory.settings import Scoring
+from reconciler.adapters.memory.volumes import MemoryVolumes
 from reconciler.model.cluster import Node, Pod, PodSpec, TopologySpreadConstraint
 from reconciler.model.ids import NodeName
 
@@ -33,6 +35,7 @@ class MemoryScheduler:
         nodes: All nodes, as they are at any time.
         pods: All pods, likewise.
         on: The pods of each node, likewise.
+        volumes: The claims that pods name.
         scoring: Which of the possible nodes is chosen.
         bind: Puts a pod onto a node, in place of these balloon pods.
     """
@@ -42,12 +45,14 @@ class MemoryScheduler:
         nodes: Mapping[NodeName, Node],
         pods: Mapping[PodName, Pod],
         on: Mapping[NodeName, dict[PodName, Pod]],
+        volumes: MemoryVolumes,
         scoring: Scoring,
         bind: Callable[[Pod, NodeName, Iterable[Pod]], None],
     ) -> None:
         self._nodes = nodes
         self._pods = pods
         self._on = on
+        self._volumes = volumes
         self._scoring = scoring
         self._bind = bind
         self._free: dict[NodeName, dict[str, int]] = {}
@@ -162,7 +167,7 @@ class MemoryScheduler:
         """Return what is equal for pods that fit on the same nodes."""
         spec = pod.spec
         if not self._looks_around(pod):
-            return id(spec)
+            return (id(spec), pod.key.namespace, *pod.claims) if pod.claims else id(spec)
         known = self._labels_read.get(id(spec))
         if known is None or known[0] is not spec:
             if len(self._labels_read) >= SPECS_MAX:
@@ -172,6 +177,7 @@ class MemoryScheduler:
         return (
             id(spec),
             pod.key.namespace,
+            pod.claims,
             *labels,
             *[id(on) for _, on in self._bound_pods.against(pod)],
         )
@@ -188,7 +194,7 @@ class MemoryScheduler:
     def _bind_where_it_fits(self, pod: Pod, only: NodeName | None) -> bool:
         nodes = self._admitting.of(pod.spec)
         rules = self._looks_around(pod)
-        if only is not None and not rules:
+        if only is not None and not (rules or pod.claims):
             nodes = {only: nodes[only]} if only in nodes else {}
         ports = pod.spec.host_ports
         neighbours: Neighbours | None = None
@@ -196,6 +202,8 @@ class MemoryScheduler:
         for name, node in nodes.items():
             free = self._free_on(name)
             if not holds(free, pod) or (ports and not self._ports.free(name, ports)):
+                continue
+            if pod.claims and not self._volumes.allow(pod, node):
                 continue
             if rules:
                 neighbours = neighbours or self._neighbours(pod)
@@ -227,7 +235,7 @@ class MemoryScheduler:
             if victims is None or not self._ports.free(name, pod.spec.host_ports):
                 continue
             neighbours = neighbours or self._neighbours(pod)
-            if neighbours.allow(node):
+            if self._volumes.allow(pod, node) and neighbours.allow(node):
                 self._bind(pod, name, victims)
                 return True
         return False

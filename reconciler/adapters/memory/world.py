@@ -11,6 +11,7 @@ from reconciler.adapters.memory.fleets import MemoryFleets
 from reconciler.adapters.memory.notices import MemoryMessages
 from reconciler.adapters.memory.pods import MemoryObjects
 from reconciler.adapters.memory.settings import BudgetShape, Delays, FleetShape, Scoring
+from reconciler.adapters.memory.volumes import ClaimShape
 from reconciler.model.cluster import DaemonSet, Node, Pod
 from reconciler.model.errors import PortError
 from reconciler.model.frozen import FrozenMap
@@ -91,6 +92,15 @@ class MemoryWorld:
     def add_daemon_set(self, daemon_set: DaemonSet) -> None:
         """Create a DaemonSet; its pods run on every node that it selects."""
         self.objects.add_daemon_set(daemon_set)
+
+    def add_claim(self, claim: ClaimShape) -> None:
+        """Create a claim, or complete one that only a pod has named."""
+        self.objects.add_claim(claim)
+
+    def remove_claim(self, namespace: str, name: str) -> None:
+        """Delete a claim as soon as no pod names it."""
+        self.objects.volumes.remove(namespace, name)
+        self.objects.touch(pressing=False)
 
     def stop_pod(self, key: PodKey, grace_seconds: int = 30) -> None:
         """Delete a pod as a person; its controller replaces it."""

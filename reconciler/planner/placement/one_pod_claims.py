@@ -1,15 +1,13 @@
 """Claims for a single pod (ReadWriteOncePod): which of the pending pods gets each."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Final
 
 from reconciler.model.cluster import Pod, PodSpec, Resources
 from reconciler.model.frozen import Labels
 from reconciler.model.ids import PodKey
-from reconciler.model.volumes import PersistentVolumeClaim
+from reconciler.model.volumes import ONE_POD, PersistentVolumeClaim
 from reconciler.planner.placement.kinds import label_of
 
-ONE_POD: Final = "ReadWriteOncePod"
 _TRIED_MAX = 4
 _CONTESTED_MAX = 8
 """For how many claims and pods all nodes are compared: a tenant may write thousands."""

@@ -19,15 +19,20 @@ from reconciler.model.selectors import (
     NodeSelectorTerm,
     Requirement,
 )
-from reconciler.model.volumes import PersistentVolume, PersistentVolumeClaim, StorageClass
+from reconciler.model.volumes import (
+    EBS_DRIVER,
+    NO_PROVISIONER,
+    ONE_POD,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    StorageClass,
+)
 from reconciler.planner.placement.kinds import ZONE_KEYS
-from reconciler.planner.placement.one_pod_claims import ONE_POD, MayRun, first_of_each
+from reconciler.planner.placement.one_pod_claims import MayRun, first_of_each
 from reconciler.planner.placement.static_volumes import serve
 from reconciler.planner.placement.volume_needs import NO_VOLUMES, SharedVolume, VolumeNeeds
 from reconciler.planner.placement.volume_places import selectors_of
 
-EBS_DRIVER = "ebs.csi.aws.com"
-NO_PROVISIONER = "kubernetes.io/no-provisioner"
 _NOT_SAVED = "save the {} with the other objects, or create one if there is none"
 """A cluster without any is more likely planned from files that lack them."""
 

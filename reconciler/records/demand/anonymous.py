@@ -1,10 +1,11 @@
 """Anonymises recorded demand; what simulations read of it stays the same.
 
-Names of pods, controllers, namespaces and schedulers, and the keys and values of pods' labels,
-become keyed hashes: equal texts become equal hashes, so that selectors, budgets, spread and
-affinity keep their meaning, and ReplicaSets and Jobs are still named after their Deployments and
-CronJobs. Resources, priorities, and everything about nodes (node selectors, node affinity,
-tolerations, topology keys, names of fleets) stay, as a config names the same labels.
+Names of pods, controllers, claims, storage classes, namespaces and schedulers, and the keys and
+values of pods' labels, become keyed hashes: equal texts become equal hashes, so that selectors,
+budgets, spread and affinity keep their meaning, and ReplicaSets and Jobs are still named after
+their Deployments and CronJobs. Resources, priorities, and everything about nodes (node selectors,
+node affinity, tolerations, topology keys, zones of volumes, names of fleets) stay, as a config
+names the same labels.
 """
 
 import hashlib
@@ -25,6 +26,7 @@ from reconciler.model.cluster import (
 )
 from reconciler.model.demand import (
     BudgetDemand,
+    ClaimDemand,
     ControllerDemand,
     CronDemand,
     DemandLine,
@@ -33,6 +35,7 @@ from reconciler.model.demand import (
     NodeFact,
     PodDemand,
     PodEnd,
+    PodVolumes,
 )
 from reconciler.model.frozen import FrozenMap, Labels
 from reconciler.model.selectors import (
@@ -43,6 +46,7 @@ from reconciler.model.selectors import (
 )
 from reconciler.model.text import parse_go_duration
 from reconciler.model.top_controller import HASH_LABEL, cron_job_of, deployment_of
+from reconciler.model.volumes import NO_PROVISIONER
 from reconciler.records.demand.folding import OF_NO_POD
 
 KEY_BYTES: Final = 32
@@ -59,6 +63,7 @@ _PLANNING_ANNOTATIONS: Final = (
 )
 """The annotations of pods that are kept: those that a plan can depend on, as it can on one label
 (`DO_NOT_DRAIN`), which is kept in addition to its hash."""
+_DRIVERS_OF_AWS: Final = ".csi.aws.com"
 _PLAIN: Final = re.compile(r"true|false|-?[0-9]+")
 
 
@@ -75,7 +80,7 @@ class Anonymiser:
         self._hashed = cache(self._hash)
         self._spec = cache(self._new_spec)
 
-    def line(self, line: DemandLine) -> DemandLine:
+    def line(self, line: DemandLine) -> DemandLine:  # noqa: PLR0911 - one for each kind
         """Return the line without names."""
         match line:
             case PodDemand():
@@ -87,6 +92,7 @@ class Anonymiser:
                     controller=self._owner(line.controller, line.labels),
                     labels=self._labels(line.labels),
                     annotations=self._for_planning(line.annotations),
+                    volumes=self._volumes(line.volumes),
                 )
             case PodEnd():
                 known = line.id in OF_NO_POD
@@ -97,8 +103,17 @@ class Anonymiser:
                     controller=self._named(line.controller, line.controller.name, ""),
                     namespace=self._namespace(line.namespace),
                     spec=None if line.spec is None else self._spec(line.spec),
+                    claim_templates=tuple(
+                        replace(
+                            each,
+                            name=self._hashed("claim", each.name),
+                            storage_class=self._class(each.storage_class),
+                        )
+                        for each in line.claim_templates
+                    ),
                     labels=self._labels(line.labels),
                     annotations=self._for_planning(line.annotations),
+                    volumes=self._volumes(line.volumes),
                 )
             case BudgetDemand():
                 return replace(
@@ -115,6 +130,15 @@ class Anonymiser:
                     namespace=self._namespace(line.namespace),
                     labels=self._labels(line.labels),
                     annotations=self._for_planning(line.annotations),
+                    volumes=self._volumes(line.volumes),
+                )
+            case ClaimDemand():
+                return replace(
+                    line,
+                    id=self._hashed("claim", line.id),
+                    namespace=self._namespace(line.namespace),
+                    storage_class=self._class(line.storage_class),
+                    driver=self._driver(line.driver),
                 )
             case FaultDemand() | FleetFact() | NodeFact():
                 return line
@@ -131,6 +155,19 @@ class Anonymiser:
 
     def _namespace(self, name: str) -> str:
         return name if name in _SHARED_NAMESPACES else self._hashed("ns", name)
+
+    def _volumes(self, volumes: PodVolumes) -> PodVolumes:
+        return PodVolumes(
+            claims=tuple(self._hashed("claim", each) for each in volumes.claims),
+            ephemeral=tuple(self._hashed("volume", each) for each in volumes.ephemeral),
+        )
+
+    def _class(self, name: str) -> str:
+        return self._hashed("class", name) if name else ""
+
+    def _driver(self, name: str) -> str:
+        known = name == NO_PROVISIONER or name.endswith(_DRIVERS_OF_AWS)
+        return name if known else self._hashed("driver", name)
 
     def _owner(self, owner: Owner | None, labels: Labels) -> Owner | None:
         """Return the controller of a pod with these labels."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 from reconciler.model.cluster import (
     FARGATE_SCHEDULER,
@@ -13,19 +13,37 @@ from reconciler.model.cluster import (
     Resources,
 )
 from reconciler.model.demand import (
+    NO_VOLUMES,
     BudgetDemand,
+    ClaimDemand,
     ControllerDemand,
     DemandLine,
     FleetFact,
     NodeFact,
     PodDemand,
     PodEnd,
+    PodVolumes,
 )
 from reconciler.model.ids import InstanceId
 from reconciler.model.snapshot import CloudState, ClusterState
+from reconciler.model.volumes import (
+    EBS_DRIVER,
+    NO_PROVISIONER,
+    ONE_NODE,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    StorageClass,
+)
+from reconciler.planner.placement.filters.node_affinity import zones_of
 from reconciler.planner.placement.kinds import INSTANCE_TYPE
+from reconciler.planner.placement.volume_places import selectors_of
 from reconciler.records.demand.folding import recorded_from
-from reconciler.records.demand.line_limits import COUNT_MAX, bounded_owner, bounded_seconds
+from reconciler.records.demand.line_limits import (
+    COUNT_MAX,
+    NAME_LENGTH_MAX,
+    bounded_owner,
+    bounded_seconds,
+)
 
 _LONG_AGO = datetime.min.replace(tzinfo=UTC)
 
@@ -34,8 +52,8 @@ _LONG_AGO = datetime.min.replace(tzinfo=UTC)
 class ObservedDemand:
     """What one look at the cluster found."""
 
-    day: date | None = None
-    """None: nothing was observed yet."""
+    at: datetime | None = None
+    """When; None: nothing was observed yet."""
     pods: Mapping[str, Pod] = field(default_factory=dict)
     """Those that need room, by UID."""
     finished: Mapping[str, Pod] = field(default_factory=dict)
@@ -47,6 +65,10 @@ class ObservedDemand:
     """Since when pods ask for room that an earlier look saw held, by UID."""
     daemon_sets: Mapping[str, DaemonSet] = field(default_factory=dict)
     budgets: Mapping[str, PodDisruptionBudget] = field(default_factory=dict)
+    claims: Mapping[str, PersistentVolumeClaim] = field(default_factory=dict)
+    """By namespace and name, those of pods' generic ephemeral volumes included."""
+    volumes: Mapping[str, PersistentVolume] = field(default_factory=dict)
+    storage_classes: Mapping[str, StorageClass] = field(default_factory=dict)
     fleets: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     """Target and nodes of each fleet, by name."""
     nodes: Mapping[tuple[str, str], Resources] = field(default_factory=dict)
@@ -64,7 +86,7 @@ def seen_in(
     """Return what this state of cluster and cloud shows, after an earlier look."""
     budgets = {f"{b.namespace}/{b.name}": b for b in cluster.budgets if not b.unreadable}
     return ObservedDemand(
-        day=at.date(),
+        at=at,
         pods={pod.key.uid: pod for pod in cluster.pods if _asks_for_room(pod, before)},
         finished={pod.key.uid: pod for pod in cluster.pods if _has_ended(pod)},
         held=frozenset(pod.key.uid for pod in cluster.pods if _is_held(pod, before)),
@@ -73,6 +95,9 @@ def seen_in(
             f"{d.namespace}/{d.name}": d for d in cluster.daemon_sets if not d.makes_no_pods
         },
         budgets=budgets,
+        claims={f"{c.namespace}/{c.name}": c for c in cluster.claims},
+        volumes={volume.name: volume for volume in cluster.volumes},
+        storage_classes={each.name: each for each in cluster.storage_classes},
         fleets=fleets,
         nodes=_nodes(cluster, cloud),
     )
@@ -122,19 +147,20 @@ def changes(
         at: When this observation was made.
         keep: Older pods are written as created this long ago.
     """
-    fresh = before.day != now.day
+    fresh = before.at is None or before.at.date() != at.date()
     oldest = at - keep
     if fresh:
         yield recorded_from(at)
+    known = ObservedDemand() if fresh else before
+    yield from _changed_claims(known, now, at)  # before the pods that name them
     yield from _finished(before, now, at, oldest)
     for uid, pod in now.pods.items():
         earlier = None if fresh else before.pods.get(uid)
         # By identity first: most specs are the same object as before, and each is long.
         if earlier is None or (pod.spec is not earlier.spec and pod.spec != earlier.spec):
             asked_at = now.asked_at.get(uid) or pod.created_at or at
-            yield _pod_demand(min(max(asked_at, oldest), at), pod)
+            yield _pod_demand(min(max(asked_at, oldest), at), pod, now.claims)
     yield from _ended(before, now, at, oldest)
-    known = ObservedDemand() if fresh else before
     yield from _changed_daemon_sets(known, now, at)
     yield from _changed_budgets(known, now, at)
     for (fleet, instance_type), allocatable in sorted(now.nodes.items()):
@@ -154,7 +180,8 @@ def _finished(
         if uid not in told and pod.created_at is not None:
             end = _pod_end(at, uid, pod, oldest)
             if end.ran_seconds is not None and pod.created_at >= oldest:
-                yield _pod_demand(min(now.asked_at.get(uid) or pod.created_at, at), pod)
+                asked_at = now.asked_at.get(uid) or pod.created_at
+                yield _pod_demand(min(asked_at, at), pod, now.claims)
                 yield end
 
 
@@ -198,6 +225,66 @@ def _changed_budgets(
         )
 
 
+def _changed_claims(
+    known: ObservedDemand, now: ObservedDemand, at: datetime
+) -> Iterator[DemandLine]:
+    """Yield claims that came or went, without those that come and go with a pod.
+
+    Of what exists when a recording begins the volume's zone is recorded. A volume that was made
+    later has the zone that kube-scheduler chose, which a replay chooses itself.
+    """
+    new = [key for key, claim in now.claims.items() if key not in known.claims and not claim.of_pod]
+    named_at = _named_at(known, now, at) if new and known.at is not None else {}
+    for key in new:
+        when = named_at.get(key, at)
+        yield _claim_demand(when, now.claims[key], now, existed=known.at is None)
+    for key in sorted(known.claims.keys() - now.claims.keys()):
+        gone = known.claims[key]
+        if not gone.of_pod:
+            yield ClaimDemand(at=at, id=gone.name, namespace=gone.namespace, deleted=True)
+
+
+def _named_at(known: ObservedDemand, now: ObservedDemand, at: datetime) -> dict[str, datetime]:
+    """Return since when the new pods have named their claims: from then on a replay needs them."""
+    found: dict[str, datetime] = {}
+    for uid, pod in now.pods.items():
+        if pod.claims and uid not in known.pods:
+            created_at = max(known.at or at, min(pod.created_at or at, at))
+            for name in pod.claims:
+                key = f"{pod.key.namespace}/{name}"
+                found[key] = min(found.get(key, at), created_at)
+    return found
+
+
+def _claim_demand(
+    at: datetime, claim: PersistentVolumeClaim, now: ObservedDemand, *, existed: bool
+) -> ClaimDemand:
+    volume = now.volumes.get(claim.volume_name)
+    classes = now.storage_classes
+    default = next((each.name for each in classes.values() if each.default), "")
+    name = default if claim.storage_class is None else claim.storage_class
+    found = classes.get(name)
+    driver = found.provisioner if found is not None else EBS_DRIVER
+    if volume is not None:
+        driver = volume.csi_driver or NO_PROVISIONER
+    return ClaimDemand(
+        at=at,
+        id=claim.name,
+        namespace=claim.namespace,
+        zone=_zone_of(volume) if volume is not None and existed else "",
+        storage_class=name,
+        driver=driver[:NAME_LENGTH_MAX] or EBS_DRIVER,
+        immediate=found is not None and not found.wait_for_first_consumer,
+        access_modes=claim.access_modes or (ONE_NODE,),
+    )
+
+
+def _zone_of(volume: PersistentVolume) -> str:
+    """Return the zone from which alone a volume is reached; empty if there are several, or none."""
+    zones = {zone for selector in selectors_of(volume) for zone in zones_of(selector)}
+    return zones.pop()[:NAME_LENGTH_MAX] if len(zones) == 1 else ""
+
+
 def _asks_for_room(pod: Pod, before: ObservedDemand) -> bool:
     """Return whether the pod needs room: not a DaemonSet's, static, Fargate's or held one."""
     left_out = _needs_no_room(pod) or pod.finished or pod.unreadable or _is_held(pod, before)
@@ -222,7 +309,7 @@ def _has_ended(pod: Pod) -> bool:
     return bool(pod.key.uid) and pod.finished and not _needs_no_room(pod)
 
 
-def _pod_demand(at: datetime, pod: Pod) -> PodDemand:
+def _pod_demand(at: datetime, pod: Pod, claims: Mapping[str, PersistentVolumeClaim]) -> PodDemand:
     return PodDemand(
         at=at,
         id=pod.key.uid,
@@ -231,7 +318,23 @@ def _pod_demand(at: datetime, pod: Pod) -> PodDemand:
         controller=bounded_owner(pod.owner),
         labels=pod.labels,
         annotations=pod.annotations,
+        volumes=_volumes(pod, claims) if pod.claims else NO_VOLUMES,
     )
+
+
+def _volumes(pod: Pod, claims: Mapping[str, PersistentVolumeClaim]) -> PodVolumes:
+    """Return what the pod names, its generic ephemeral volumes apart from other claims."""
+    own = [name for name in pod.claims if _is_ephemeral(name, pod, claims)]
+    return PodVolumes(
+        claims=tuple(name for name in pod.claims if name and name not in own),
+        ephemeral=tuple(name.removeprefix(f"{pod.key.name}-") for name in own),
+    )
+
+
+def _is_ephemeral(name: str, pod: Pod, claims: Mapping[str, PersistentVolumeClaim]) -> bool:
+    """Return whether the pod owns the claim, or will: Kubernetes makes it after the pod."""
+    found = claims.get(f"{pod.key.namespace}/{name}")
+    return name.startswith(f"{pod.key.name}-") and (found is None or found.of_pod)
 
 
 def _pod_end(at: datetime, uid: str, finished: Pod | None, oldest: datetime) -> PodEnd:

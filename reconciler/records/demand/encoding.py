@@ -5,9 +5,11 @@ from typing import Any, assert_never
 
 import orjson
 
-from reconciler.model.cluster import Owner
+from reconciler.model.cluster import Owner, PodSpec
 from reconciler.model.demand import (
     BudgetDemand,
+    ClaimDemand,
+    ClaimTemplate,
     ControllerDemand,
     CronDemand,
     DemandLine,
@@ -16,11 +18,15 @@ from reconciler.model.demand import (
     NodeFact,
     PodDemand,
     PodEnd,
+    PodVolumes,
 )
+from reconciler.model.volumes import EBS_DRIVER, ONE_NODE
 from reconciler.records.kubernetes.encoding import (
     encode_pod_spec,
     encode_resources,
     encode_selector,
+    present,
+    with_volumes,
 )
 from reconciler.records.times import rfc3339_exact
 
@@ -34,6 +40,11 @@ _USUAL: Mapping[str, object] = {
     "time_zone": "UTC",
     "pods": 1,
     "deleted": False,
+    "storage_class": "",
+    "driver": EBS_DRIVER,
+    "immediate": False,
+    "access_modes": [ONE_NODE],
+    "volume_claim_templates": [],
 }
 """Left out of every line, as decoding assumes these values."""
 
@@ -62,6 +73,8 @@ def _fields(line: DemandLine) -> Json:  # noqa: PLR0911 - one for each kind
             return _budget(line)
         case CronDemand():
             return _cron(line)
+        case ClaimDemand():
+            return _claim(line)
         case FaultDemand():
             return _fault(line)
         case FleetFact():
@@ -82,7 +95,7 @@ def _pod(pod: PodDemand) -> Json:
         "controller": _owner(pod.controller),
         "labels": dict(pod.labels),
         "annotations": dict(pod.annotations),
-        "spec": encode_pod_spec(pod.spec),
+        "spec": _spec(pod.spec, pod.volumes),
         "ran_seconds": pod.ran_seconds,
         "kept_seconds": pod.kept_seconds,
         "until": rfc3339_exact(pod.until) if pod.until is not None else None,
@@ -97,7 +110,8 @@ def _controller(change: ControllerDemand) -> Json:
         "replicas": change.replicas,
         "labels": dict(change.labels),
         "annotations": dict(change.annotations),
-        "spec": encode_pod_spec(change.spec) if change.spec is not None else None,
+        "spec": _spec(change.spec, change.volumes) if change.spec is not None else None,
+        "volume_claim_templates": list(map(_claim_template, change.claim_templates)),
         "deleted": change.deleted,
     }
 
@@ -123,11 +137,36 @@ def _cron(cron: CronDemand) -> Json:
         "time_zone": cron.time_zone,
         "labels": dict(cron.labels),
         "annotations": dict(cron.annotations),
-        "spec": encode_pod_spec(cron.spec),
+        "spec": _spec(cron.spec, cron.volumes),
         "pods": cron.pods,
         "ran_seconds": cron.ran_seconds,
         "until": rfc3339_exact(cron.until) if cron.until is not None else None,
     }
+
+
+def _claim(claim: ClaimDemand) -> Json:
+    return {
+        "kind": "claim",
+        "id": claim.id,
+        "namespace": claim.namespace,
+        "zone": claim.zone or None,
+        "storage_class": claim.storage_class,
+        "driver": claim.driver,
+        "immediate": claim.immediate,
+        "access_modes": list(claim.access_modes),
+        "deleted": claim.deleted,
+    }
+
+
+def _claim_template(template: ClaimTemplate) -> Json:
+    """Return a template as in a StatefulSet's manifest."""
+    modes = list(template.access_modes)
+    spec = {"storageClassName": template.storage_class, "accessModes": modes}
+    return {"metadata": {"name": template.name}, "spec": present(spec)}
+
+
+def _spec(spec: PodSpec, volumes: PodVolumes) -> Json:
+    return with_volumes(encode_pod_spec(spec), volumes.claims, volumes.ephemeral)
 
 
 def _fault(fault: FaultDemand) -> Json:

@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 from reconciler.model.demand import (
     BudgetDemand,
+    ClaimDemand,
     ControllerDemand,
     Demand,
     DemandLine,
@@ -20,6 +21,8 @@ _BEGIN_OF_RECORDING = "begin-of-recording"
 _END_OF_RECORDING = "end-of-recording"
 OF_NO_POD = frozenset({_BEGIN_OF_RECORDING, _END_OF_RECORDING})
 """The ids of lines that end no pod; a pod's id is a UID, or a namespace and a name."""
+_Listed = ControllerDemand | BudgetDemand | ClaimDemand
+"""What each recording lists when it begins, besides pods."""
 
 
 def folded(lines: Iterable[DemandLine], begin: datetime = _NEVER) -> Demand:
@@ -68,8 +71,8 @@ def folded(lines: Iterable[DemandLine], begin: datetime = _NEVER) -> Demand:
 class _Listings:
     """What each recording listed, of all whose lines were put together.
 
-    Only pods without an end of their own, DaemonSets and budgets are known: recordings have no
-    others. Lines before the first recording are not of one, and nothing is known of their end.
+    Only pods without an end of their own, DaemonSets, budgets and claims are known: recordings have
+    no others. Lines before the first recording are not of one, and nothing is known of their end.
     """
 
     def __init__(self) -> None:
@@ -122,7 +125,7 @@ class _Listings:
                 gone = _next(begins, max(begin, line.at))
                 if gone is None or (key, gone) in self._listed:
                     continue
-                if isinstance(line, ControllerDemand | BudgetDemand) and not line.deleted:
+                if isinstance(line, _Listed) and not line.deleted:
                     found[gone] = replace(line, at=gone, deleted=True)
             yield from found.values()
 
@@ -139,6 +142,8 @@ def _listed_object(line: DemandLine) -> tuple[str, str, str] | None:
             return "DaemonSet", line.namespace, line.controller.name
         case BudgetDemand():
             return "PodDisruptionBudget", line.namespace, line.id
+        case ClaimDemand():
+            return "PersistentVolumeClaim", line.namespace, line.id
         case _:
             return None
 

@@ -5,154 +5,68 @@ limits; equal specs are one object.
 """
 
 from datetime import datetime
-from typing import Annotated, assert_never
+from typing import assert_never
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from msgspec import Meta, Raw, Struct, field
+from msgspec import Raw
 from msgspec.json import Decoder
 
 from reconciler.model.cluster import Owner, PodSpec
 from reconciler.model.cron import cron_job_schedule
 from reconciler.model.demand import (
+    NO_VOLUMES,
     BudgetDemand,
+    ClaimDemand,
+    ClaimTemplate,
     ControllerDemand,
-    ControllerKind,
     CronDemand,
     DemandLine,
     FaultDemand,
-    FaultKind,
     FleetFact,
     NodeFact,
     PodDemand,
     PodEnd,
+    PodVolumes,
 )
 from reconciler.model.frozen import NO_LABELS, Labels
-from reconciler.records.demand.line_limits import (
-    COUNT_MAX,
-    NAME_LENGTH_MAX,
-    TEN_YEARS_SECONDS,
+from reconciler.records.demand.wires import (
+    NONE,
+    AnyWire,
+    BudgetWire,
+    ClaimTemplateWire,
+    ClaimWire,
+    ControllerWire,
+    CronWire,
+    EndWire,
+    FaultWire,
+    FleetWire,
+    NodeWire,
+    OwnerWire,
+    PodWire,
+    SpecPartsWire,
+    TemplateSpecWire,
 )
 from reconciler.records.kubernetes.fields import (
-    LabelSelectorWire,
-    Quantity,
     label_selector_of,
     resources_of,
     utc,
 )
-from reconciler.records.kubernetes.limits import LINES_MAX, VALUES_MAX, label_selector_size
+from reconciler.records.kubernetes.limits import (
+    LINES_MAX,
+    VALUES_MAX,
+    label_selector_size,
+)
+from reconciler.records.kubernetes.pod_volumes import VolumeWire
 from reconciler.records.kubernetes.pods import PodDecoder
 from reconciler.records.times import YEARS
-
-Name = Annotated[str, Meta(min_length=1, max_length=NAME_LENGTH_MAX)]
-Text = Annotated[str, Meta(max_length=NAME_LENGTH_MAX)]
-Seconds = Annotated[float, Meta(ge=0, le=TEN_YEARS_SECONDS)]
-Count = Annotated[int, Meta(ge=0, le=COUNT_MAX)]
-Percentage = Annotated[str, Meta(pattern=r"^(100|[0-9]{1,2})%$")]
-_NONE = Raw(b"null")
-
-
-class _Line(Struct, tag_field="kind", forbid_unknown_fields=True, gc=False):
-    t: datetime
-
-
-class _Containers(Struct, gc=False):
-    """The containers of a pod spec: at least one, and the pod requests what they do."""
-
-    containers: Raw
-
-
-class _OwnerWire(Struct, forbid_unknown_fields=True, gc=False):
-    kind: Name
-    name: Name
-
-
-class _ControllerWire(Struct, forbid_unknown_fields=True, gc=False):
-    kind: ControllerKind
-    name: Name
-
-
-class _Pod(_Line, tag="pod"):
-    id: Name
-    spec: Raw
-    namespace: Name = "default"
-    controller: _OwnerWire | None = None
-    labels: Raw = _NONE
-    annotations: Raw = _NONE
-    ran_seconds: Seconds | None = None
-    kept_seconds: Seconds | None = None
-    until: datetime | None = None
-
-
-class _End(_Line, tag="end"):
-    id: Name
-    ran_seconds: Seconds | None = None
-    kept_seconds: Seconds | None = None
-
-
-class _Controller(_Line, tag="controller"):
-    controller: _ControllerWire
-    namespace: Name = "default"
-    replicas: Count | None = None
-    spec: Raw = _NONE
-    labels: Raw = _NONE
-    annotations: Raw = _NONE
-    deleted: bool = False
-
-
-class _Budget(_Line, tag="pdb"):
-    id: Name
-    namespace: Name = "default"
-    selector: LabelSelectorWire | None = None
-    min_available: Count | Percentage | None = None
-    max_unavailable: Count | Percentage | None = None
-    deleted: bool = False
-
-
-class _Cron(_Line, tag="cron"):
-    id: Name
-    schedule: Text
-    spec: Raw
-    namespace: Name = "default"
-    time_zone: Text = "UTC"
-    labels: Raw = _NONE
-    annotations: Raw = _NONE
-    pods: Annotated[int, Meta(ge=1, le=100_000)] = 1
-    ran_seconds: Seconds = 60.0
-    until: datetime | None = None
-
-
-class _Fault(_Line, tag="fault"):
-    fault: FaultKind
-    fleet: Text = ""
-    instance_type: Text = ""
-    zone: Text = ""
-    code: Text = "InsufficientInstanceCapacity"
-    instances: Annotated[int, Meta(ge=1, le=100_000)] = 1
-    seconds: Seconds = 0.0
-    until: datetime | None = None
-
-
-class _Fleet(_Line, tag="fleet"):
-    fleet: Name
-    target: Count
-    joined: Count | None = field(default=None)
-
-
-class _Node(_Line, tag="node"):
-    instance_type: Name
-    allocatable: dict[Name, Quantity]
-    fleet: Text = ""
-
-
-_Any = _Pod | _End | _Controller | _Budget | _Cron | _Fault | _Fleet | _Node
 
 
 class LineDecoder:
     """Decodes lines of demand; equal specs and labels are one object across all lines."""
 
     def __init__(self) -> None:
-        self._wire = Decoder(_Any)
-        self._containers = Decoder(_Containers)
+        self._wire = Decoder(AnyWire)
+        self._parts = Decoder(SpecPartsWire)
         self._pods = PodDecoder()
 
     def decode(self, line: bytes) -> DemandLine:  # noqa: PLR0911 - one for each kind
@@ -161,39 +75,43 @@ class LineDecoder:
         Raises:
             ValueError: It cannot be read; the message names the key (as msgspec's errors do).
         """
-        found: _Any = self._wire.decode(line)
+        found: AnyWire = self._wire.decode(line)
         match found:
-            case _Pod() as wire:
+            case PodWire() as wire:
                 return self._pod(wire)
-            case _End() as wire:
+            case EndWire() as wire:
                 return _end(wire)
-            case _Controller() as wire:
+            case ControllerWire() as wire:
                 return self._controller(wire)
-            case _Budget() as wire:
+            case BudgetWire() as wire:
                 return _budget(wire)
-            case _Cron() as wire:
+            case CronWire() as wire:
                 return self._cron(wire)
-            case _Fault() as wire:
+            case ClaimWire() as wire:
+                return _claim(wire)
+            case FaultWire() as wire:
                 return _fault(wire)
-            case _Fleet() as wire:
+            case FleetWire() as wire:
                 at = checked_time(wire.t)
                 return FleetFact(at=at, fleet=wire.fleet, target=wire.target, joined=wire.joined)
-            case _Node() as wire:
+            case NodeWire() as wire:
                 return _node(wire)
             case _:
                 assert_never(found)
 
-    def _pod(self, wire: _Pod) -> PodDemand:
+    def _pod(self, wire: PodWire) -> PodDemand:
         at = checked_time(wire.t)
         if wire.ran_seconds is not None and wire.until is not None:
             raise ValueError("ran_seconds: a pod with `until` has none")
         if wire.id == f"{wire.namespace}/":
             raise ValueError("id: no name follows the namespace")
         _check_kept(wire)
+        spec, volumes = self._spec(wire.spec)
         return PodDemand(
             at=at,
             id=wire.id,
-            spec=self._spec(wire.spec),
+            spec=spec,
+            volumes=volumes,
             namespace=wire.namespace,
             controller=_owner(wire.controller),
             labels=self._labels(wire.labels, "labels"),
@@ -203,30 +121,38 @@ class LineDecoder:
             until=_until(wire.until, at),
         )
 
-    def _controller(self, wire: _Controller) -> ControllerDemand:
+    def _controller(self, wire: ControllerWire) -> ControllerDemand:
+        templates = wire.volume_claim_templates
+        if templates and wire.controller.kind != "StatefulSet":
+            raise ValueError("volume_claim_templates: only a StatefulSet has them")
+        spec, volumes = (None, NO_VOLUMES) if wire.spec == NONE else self._spec(wire.spec)
         return ControllerDemand(
             at=checked_time(wire.t),
             controller=Owner(kind=wire.controller.kind, name=wire.controller.name),
             namespace=wire.namespace,
             replicas=wire.replicas,
-            spec=None if wire.spec == _NONE else self._spec(wire.spec),
+            spec=spec,
+            volumes=volumes,
+            claim_templates=tuple(map(_claim_template, templates)),
             labels=self._labels(wire.labels, "labels"),
             annotations=self._labels(wire.annotations, "annotations"),
             deleted=wire.deleted,
         )
 
-    def _cron(self, wire: _Cron) -> CronDemand:
+    def _cron(self, wire: CronWire) -> CronDemand:
         at = checked_time(wire.t)
         try:
             schedule = cron_job_schedule(wire.schedule)
         except ValueError as error:
             shown = f"{wire.schedule[:80]!r}"
             raise ValueError(f"schedule: {shown} is not a valid cron schedule: {error}") from error
+        spec, volumes = self._spec(wire.spec)
         return CronDemand(
             at=at,
             id=wire.id,
             schedule=schedule,
-            spec=self._spec(wire.spec),
+            spec=spec,
+            volumes=volumes,
             namespace=wire.namespace,
             time_zone=_time_zone(wire.time_zone),
             labels=self._labels(wire.labels, "labels"),
@@ -236,19 +162,19 @@ class LineDecoder:
             until=_until(wire.until, at),
         )
 
-    def _spec(self, raw: Raw) -> PodSpec:
+    def _spec(self, raw: Raw) -> tuple[PodSpec, PodVolumes]:
         try:
-            self._containers.decode(raw)
+            parts = self._parts.decode(raw)
             spec = self._pods.template_spec(raw)
         except ValueError as error:
             raise _within(error, "spec") from error
         if spec.too_complex:
             raise ValueError(f"spec: it {spec.too_complex}")
-        return spec
+        return spec, _volumes(parts.volumes) if parts.volumes else NO_VOLUMES
 
     def _labels(self, raw: Raw, key: str) -> Labels:
         try:
-            return NO_LABELS if raw == _NONE else self._pods.labels(raw)
+            return NO_LABELS if raw == NONE else self._pods.labels(raw)
         except ValueError as error:
             raise _within(error, key) from error
 
@@ -259,11 +185,45 @@ def _within(error: ValueError, key: str) -> ValueError:
     return ValueError(f"{what} - at `$.{key}{path or '`'}")
 
 
-def _owner(wire: _OwnerWire | None) -> Owner | None:
+def _volumes(wires: tuple[VolumeWire, ...]) -> PodVolumes:
+    named = [each.persistent_volume_claim for each in wires]
+    claims = [each.claim_name for each in named if each is not None]
+    own = [each.name for each in wires if each.ephemeral is not None]
+    if not all((*claims, *own)):
+        raise ValueError("spec.volumes: a claim or an ephemeral volume has no name")
+    if not (claims or own):
+        return NO_VOLUMES
+    return PodVolumes(claims=tuple(dict.fromkeys(claims)), ephemeral=tuple(dict.fromkeys(own)))
+
+
+def _claim_template(wire: ClaimTemplateWire) -> ClaimTemplate:
+    spec = wire.spec or TemplateSpecWire()
+    return ClaimTemplate(
+        name=wire.metadata.name,
+        storage_class=spec.storage_class_name or "",
+        access_modes=spec.access_modes,
+    )
+
+
+def _claim(wire: ClaimWire) -> ClaimDemand:
+    return ClaimDemand(
+        at=checked_time(wire.t),
+        id=wire.id,
+        namespace=wire.namespace,
+        zone=wire.zone,
+        storage_class=wire.storage_class,
+        driver=wire.driver,
+        immediate=wire.immediate,
+        access_modes=wire.access_modes,
+        deleted=wire.deleted,
+    )
+
+
+def _owner(wire: OwnerWire | None) -> Owner | None:
     return None if wire is None else Owner(kind=wire.kind, name=wire.name)
 
 
-def _end(wire: _End) -> PodEnd:
+def _end(wire: EndWire) -> PodEnd:
     _check_kept(wire)
     return PodEnd(
         at=checked_time(wire.t),
@@ -273,12 +233,12 @@ def _end(wire: _End) -> PodEnd:
     )
 
 
-def _check_kept(wire: _Pod | _End) -> None:
+def _check_kept(wire: PodWire | EndWire) -> None:
     if wire.kept_seconds is not None and wire.ran_seconds is None:
         raise ValueError("kept_seconds: only a pod with `ran_seconds` ends by itself")
 
 
-def _node(wire: _Node) -> NodeFact:
+def _node(wire: NodeWire) -> NodeFact:
     try:
         allocatable = resources_of(wire.allocatable)
     except ValueError as error:
@@ -291,7 +251,7 @@ def _node(wire: _Node) -> NodeFact:
     )
 
 
-def _budget(wire: _Budget) -> BudgetDemand:
+def _budget(wire: BudgetWire) -> BudgetDemand:
     both = wire.min_available is not None and wire.max_unavailable is not None
     if both or (not wire.deleted and wire.min_available is wire.max_unavailable is None):
         raise ValueError("min_available: exactly one of min_available and max_unavailable is set")
@@ -309,7 +269,7 @@ def _budget(wire: _Budget) -> BudgetDemand:
     )
 
 
-def _fault(wire: _Fault) -> FaultDemand:
+def _fault(wire: FaultWire) -> FaultDemand:
     at = checked_time(wire.t)
     return FaultDemand(
         at=at,

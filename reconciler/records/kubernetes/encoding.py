@@ -4,7 +4,7 @@ Recorded demand and the snapshots of simulations are written with it. Only what 
 it: a spec has one container, which asks for what the whole pod does, where one can.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -36,7 +36,7 @@ PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 
 def encode_pod_spec(spec: PodSpec) -> Json:
     """Return the spec of a pod or pod template that decodes to this one."""
-    return _present(
+    return present(
         {
             "containers": _containers(spec),
             "nodeSelector": dict(spec.node_selector),
@@ -53,11 +53,23 @@ def encode_pod_spec(spec: PodSpec) -> Json:
     )
 
 
+def with_volumes(spec: Json, claims: Sequence[str], ephemeral: Sequence[str] = ()) -> Json:
+    """Return a pod's encoded spec with its claims, and its generic ephemeral volumes by name."""
+    if not (claims or ephemeral):
+        return spec
+    named = [
+        {"name": f"claim-{number}", "persistentVolumeClaim": {"claimName": each}}
+        for number, each in enumerate(claims)
+    ]
+    own = [{"name": each, "ephemeral": {}} for each in ephemeral]
+    return {**spec, "volumes": [*spec.get("volumes", ()), *named, *own]}
+
+
 def encode_selector(selector: LabelSelector | None) -> Json | None:
     """Return a metav1.LabelSelector; None stays None."""
     if selector is None:
         return None
-    return _present(
+    return present(
         {
             "matchLabels": dict(selector.match_labels),
             "matchExpressions": [_requirement(each) for each in selector.match_expressions],
@@ -67,13 +79,7 @@ def encode_selector(selector: LabelSelector | None) -> Json | None:
 
 def encode_pod(pod: Pod) -> Json:
     """Return a v1 Pod."""
-    spec = encode_pod_spec(pod.spec)
-    if pod.claims:
-        named = [
-            {"name": f"claim-{number}", "persistentVolumeClaim": {"claimName": each}}
-            for number, each in enumerate(pod.claims)
-        ]
-        spec["volumes"] = [*spec.get("volumes", ()), *named]
+    spec = with_volumes(encode_pod_spec(pod.spec), pod.claims)
     if pod.node_name is not None:
         spec["nodeName"] = pod.node_name
     if pod.gated:
@@ -91,7 +97,7 @@ def encode_pod(pod: Pod) -> Json:
         "creationTimestamp": _time(pod.created_at),
         "deletionTimestamp": _time(pod.deletion_at),
     }
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": _present(metadata), "spec": spec,
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": present(metadata), "spec": spec,
             "status": _pod_status(pod)}  # fmt: skip
 
 
@@ -102,7 +108,7 @@ def encode_node(node: Node) -> Json:
     return {
         "apiVersion": "v1",
         "kind": "Node",
-        "metadata": _present(
+        "metadata": present(
             {
                 "name": node.name,
                 "uid": node.uid,
@@ -111,7 +117,7 @@ def encode_node(node: Node) -> Json:
                 "creationTimestamp": _time(node.created_at),
             }
         ),
-        "spec": _present(
+        "spec": present(
             {
                 "providerID": node.provider_id,
                 "unschedulable": node.unschedulable or None,
@@ -121,7 +127,7 @@ def encode_node(node: Node) -> Json:
         "status": {
             "allocatable": encode_resources(node.allocatable),
             "capacity": encode_resources(node.capacity),
-            "conditions": [_present(ready)],
+            "conditions": [present(ready)],
         },
     }
 
@@ -147,11 +153,11 @@ def encode_budget(budget: PodDisruptionBudget) -> Json:
 def encode_daemon_set(daemon_set: DaemonSet) -> Json:
     """Return an apps/v1 DaemonSet."""
     metadata = {"name": daemon_set.name, "namespace": daemon_set.namespace, "uid": daemon_set.uid}
-    shown = _present({"labels": dict(daemon_set.labels)})
+    shown = present({"labels": dict(daemon_set.labels)})
     template = {"metadata": shown, "spec": encode_pod_spec(daemon_set.spec)}
     status = {"desiredNumberScheduled": 1} if daemon_set.makes_no_pods else {}
-    return {"apiVersion": "apps/v1", "kind": "DaemonSet", "metadata": _present(metadata),
-            "spec": {"template": template}, **_present({"status": status})}  # fmt: skip
+    return {"apiVersion": "apps/v1", "kind": "DaemonSet", "metadata": present(metadata),
+            "spec": {"template": template}, **present({"status": status})}  # fmt: skip
 
 
 def encode_resources(amounts: Resources) -> dict[str, str]:
@@ -161,7 +167,7 @@ def encode_resources(amounts: Resources) -> dict[str, str]:
     }
 
 
-def _present(fields: Mapping[str, Any]) -> Json:
+def present(fields: Mapping[str, Any]) -> Json:
     """Return the fields that are not empty."""
     return {key: value for key, value in fields.items() if value not in (None, "", [], {})}
 
@@ -195,13 +201,15 @@ def _port(port: HostPort) -> Json:
 def _affinity(spec: PodSpec) -> Json:
     node: Json = {}
     if spec.node_affinity is not None:
-        node[REQUIRED] = {"nodeSelectorTerms": [_node_term(t) for t in spec.node_affinity.terms]}
+        node[REQUIRED] = {
+            "nodeSelectorTerms": [encode_node_term(t) for t in spec.node_affinity.terms]
+        }
     if spec.node_preferences:
         node[PREFERRED] = [
-            {"weight": each.weight, "preference": _node_term(each.term)}
+            {"weight": each.weight, "preference": encode_node_term(each.term)}
             for each in spec.node_preferences
         ]
-    return _present(
+    return present(
         {
             "nodeAffinity": node,
             "podAffinity": _pod_affinity(spec, spec.pod_affinity, 1),
@@ -216,11 +224,12 @@ def _pod_affinity(spec: PodSpec, required: Iterable[PodAffinityTerm], sign: int)
         for each in spec.pod_preferences
         if each.weight * sign > 0 or (each.weight == 0 and sign > 0)
     ]
-    return _present({REQUIRED: [_pod_term(each) for each in required], PREFERRED: preferred})
+    return present({REQUIRED: [_pod_term(each) for each in required], PREFERRED: preferred})
 
 
-def _node_term(term: NodeSelectorTerm) -> Json:
-    return _present(
+def encode_node_term(term: NodeSelectorTerm) -> Json:
+    """Return a v1 NodeSelectorTerm."""
+    return present(
         {
             "matchExpressions": [_requirement(each) for each in term.expressions],
             "matchFields": [_requirement(each) for each in term.fields],
@@ -235,7 +244,7 @@ def _pod_term(term: PodAffinityTerm) -> Json:
         "matchLabelKeys": list(term.match_label_keys),
         "mismatchLabelKeys": list(term.mismatch_label_keys),
     }
-    return _present(fields) | _selectors(
+    return present(fields) | _selectors(
         labelSelector=term.selector, namespaceSelector=term.namespace_selector
     )
 
@@ -246,11 +255,11 @@ def _selectors(**selectors: LabelSelector | None) -> Json:
 
 
 def _requirement(line: Requirement) -> Json:
-    return _present({"key": line.key, "operator": line.operator, "values": list(line.values)})
+    return present({"key": line.key, "operator": line.operator, "values": list(line.values)})
 
 
 def _toleration(toleration: Toleration) -> Json:
-    return _present(
+    return present(
         {
             "key": toleration.key,
             "operator": toleration.operator,
@@ -261,7 +270,7 @@ def _toleration(toleration: Toleration) -> Json:
 
 
 def _taint(taint: Taint) -> Json:
-    return _present({"key": taint.key, "value": taint.value, "effect": taint.effect})
+    return present({"key": taint.key, "value": taint.value, "effect": taint.effect})
 
 
 def _spread(rule: TopologySpreadConstraint) -> Json:
@@ -274,7 +283,7 @@ def _spread(rule: TopologySpreadConstraint) -> Json:
         "nodeTaintsPolicy": "Honor" if rule.honor_node_taints else None,
         "matchLabelKeys": list(rule.match_label_keys),
     }
-    return _present(fields) | _selectors(labelSelector=rule.selector)
+    return present(fields) | _selectors(labelSelector=rule.selector)
 
 
 def _owners(owner: Owner | None) -> list[Json]:
@@ -295,13 +304,13 @@ def _pod_status(pod: Pod) -> Json:
              "lastTransitionTime": moment}  # fmt: skip
     bound = {"type": "PodScheduled", "status": "True",
              "lastTransitionTime": _time(pod.scheduled_at)}  # fmt: skip
-    return _present(
+    return present(
         {
             "phase": pod.phase,
             "startTime": _time(pod.started_at),
             "nominatedNodeName": pod.nominated_node_name,
             "conditions": [
-                _present(ready),
+                present(ready),
                 *([bound] if pod.scheduled_at else ()),
                 *([_REFUSED] if _is_refused(pod) else ()),
             ],

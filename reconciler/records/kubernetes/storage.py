@@ -9,12 +9,18 @@ from msgspec.json import Decoder
 
 from reconciler.model.ids import NodeName
 from reconciler.model.selectors import NodeSelectorTerm, Requirement
-from reconciler.model.volumes import PersistentVolume, PersistentVolumeClaim, StorageClass
+from reconciler.model.volumes import (
+    EBS_DRIVER,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    StorageClass,
+)
 from reconciler.records.kubernetes.fields import (
     ElasticBlockStoreWire,
     LabelSelectorWire,
     MetadataWire,
     NodeSelectorWire,
+    OwnerReferenceWire,
     Quantity,
     Wire,
     amounts_of,
@@ -30,7 +36,6 @@ from reconciler.records.kubernetes.limits import (
     selector_beyond,
 )
 
-EBS_CSI_DRIVER = "ebs.csi.aws.com"
 EBS_IN_TREE = "kubernetes.io/aws-ebs"
 _BLOCK = "Block"
 _BOUND = "Bound"
@@ -45,6 +50,7 @@ class _ClaimAnnotationsWire(Struct, gc=False):
 
 class _ClaimMetadataWire(MetadataWire):
     annotations: _ClaimAnnotationsWire | None = None
+    owner_references: tuple[OwnerReferenceWire, ...] | None = None
 
 
 class _ClaimResourcesWire(Wire):
@@ -157,6 +163,7 @@ def decode_claim(raw: bytes | Raw) -> PersistentVolumeClaim:
         selector=None if too_complex else label_selector_of(spec.selector),
         too_complex=too_complex,
         block=spec.volume_mode == _BLOCK,
+        of_pod=any(o.controller and o.kind == "Pod" for o in metadata.owner_references or ()),
         deleting=metadata.deletion_timestamp is not None,
     )
 
@@ -204,7 +211,7 @@ def decode_storage_class(raw: bytes | Raw) -> StorageClass:
     annotations = wire.metadata.annotations or _ClassAnnotationsWire()
     return StorageClass(
         name=required_name(wire.metadata.name),
-        provisioner=EBS_CSI_DRIVER if wire.provisioner == EBS_IN_TREE else wire.provisioner,
+        provisioner=EBS_DRIVER if wire.provisioner == EBS_IN_TREE else wire.provisioner,
         wait_for_first_consumer=wire.volume_binding_mode == "WaitForFirstConsumer",
         allowed_topologies=tuple(map(_topology_term, wire.allowed_topologies or ())),
         default="true" in {annotations.default, annotations.beta_default},
@@ -220,7 +227,7 @@ def _csi_source(spec: _VolumeSpecWire) -> tuple[str, str]:
     if spec.csi is not None:
         return spec.csi.driver, spec.csi.volume_handle
     if spec.aws_elastic_block_store is not None:
-        return EBS_CSI_DRIVER, spec.aws_elastic_block_store.handle
+        return EBS_DRIVER, spec.aws_elastic_block_store.handle
     return "", ""
 
 

@@ -19,6 +19,7 @@ from reconciler.model.cluster import (
 )
 from reconciler.model.demand import (
     BudgetDemand,
+    ClaimTemplate,
     ControllerDemand,
     CronDemand,
     Demand,
@@ -160,6 +161,7 @@ class _Generator:
             namespace=workload.namespace,
             replicas=replicas,
             spec=spec,
+            claim_templates=_claim_templates(workload),
             labels=FrozenMap({"app": name}),
             annotations=FrozenMap(workload.annotations),
         )
@@ -261,6 +263,11 @@ class _Generator:
     def _known(self, spec: PodSpec) -> PodSpec:
         """Return equal specs as one object."""
         return self._specs.setdefault(spec, spec)
+
+
+def _claim_templates(workload: Rolling) -> tuple[ClaimTemplate, ...]:
+    count = workload.volumes if isinstance(workload, StatefulSetMix) else 0
+    return tuple(ClaimTemplate(name=f"data-{number}") for number in range(count))
 
 
 def _selecting(name: str) -> LabelSelector:

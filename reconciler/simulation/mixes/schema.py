@@ -13,6 +13,7 @@ from reconciler.config.base import Section
 from reconciler.config.faults import RANGE, in_file_order, out_of_range, wrong_type
 from reconciler.config.tree import Mapping, UnquotedText, dotted, place_of, to_data
 from reconciler.config.types import (
+    Count,
     Integer,
     PositiveCount,
     Share,
@@ -98,6 +99,7 @@ Duration: TypeAlias = Annotated[
     Span, _span(scalars.duration_seconds), _between(1, 30 * DAY_SECONDS)
 ]
 Members: TypeAlias = Annotated[PositiveCount, at_most(1000)]
+Volumes: TypeAlias = Annotated[Count, at_most(16)]
 PerDay: TypeAlias = Annotated[float, BeforeValidator(scalars.real), at_least(0.0), at_most(100.0)]
 PerHour: TypeAlias = Annotated[
     float, BeforeValidator(scalars.real), at_least(0.0), at_most(100_000.0)
@@ -158,6 +160,8 @@ class StatefulSetMix(Rolling):
     """StatefulSets; they keep their replicas."""
 
     replicas: Replicas
+    volumes: Volumes = 0
+    """How many EBS volumes each replica has; they hold it in the zone of its first node."""
 
 
 class DaemonSetMix(Workload):

@@ -57,7 +57,6 @@ LEFT_OUT = (
         "sectors and reserved resources: over-subscription, headroom, limits of cost"
     ),
     "time that its own computing and calls take",
-    "volumes, as in the whole simulation",
 )
 PEERS: Mapping[PeerName, Peer] = {
     "cluster-autoscaler": Peer(

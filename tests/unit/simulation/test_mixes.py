@@ -57,6 +57,16 @@ def test_same_seed_makes_the_same_bytes_and_another_one_others() -> None:
     assert encoded() != encoded(MIX.replace("seed: 7", "seed: 8"))
 
 
+def test_replicas_of_stateful_sets_have_as_many_volumes_as_it_says() -> None:
+    """Databases without disks move between zones, as none does."""
+    text = MIX.replace("replicas: 3,", "replicas: 3, volumes: 2,")
+    (made,) = [line for line in of_kind(ControllerDemand, demand(text)) if line.claim_templates]
+    assert made.controller.name == "db-0"
+    assert [each.name for each in made.claim_templates] == ["data-0", "data-1"]
+    with pytest.raises(ConfigError, match="must be 16 or less, not 17"):
+        demand(text.replace("volumes: 2", "volumes: 17"))
+
+
 def test_mix_ends_with_its_last_day_though_jobs_run_on() -> None:
     """A report of a week had an eighth day, of the minutes of its last Jobs."""
     long = demand(MIX.replace("duration: 2m..30m", "duration: 10h..20h"))

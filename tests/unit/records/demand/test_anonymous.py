@@ -15,11 +15,14 @@ from reconciler.model.cluster import (
 )
 from reconciler.model.demand import (
     BudgetDemand,
+    ClaimDemand,
+    ClaimTemplate,
     ControllerDemand,
     CronDemand,
     DemandLine,
     PodDemand,
     PodEnd,
+    PodVolumes,
 )
 from reconciler.model.frozen import FrozenMap
 from reconciler.model.selectors import (
@@ -103,6 +106,7 @@ LINES: list[DemandLine] = [
         id="acme-pod",
         spec=SPEC,
         controller=Owner(kind="Job", name="acme-job", uid="acme-uid"),
+        volumes=PodVolumes(claims=("acme-data",), ephemeral=("acme-cache",)),
         **COMMON,
     ),
     PodEnd(at=NOW, id="acme-pod"),
@@ -111,7 +115,13 @@ LINES: list[DemandLine] = [
     ),
     BudgetDemand(at=NOW, id="acme-budget", namespace="acme-team", selector=APP, min_available=1),
     CronDemand(at=NOW, id="acme-cron", schedule="@daily", spec=SPEC, **COMMON),
-]
+    ClaimDemand(at=NOW, id="acme-data", namespace="acme-team", zone="us-west-2a",
+                storage_class="acme-fast", driver="csi.acme.io"),
+    ControllerDemand(
+        at=NOW, controller=Owner(kind="StatefulSet", name="acme-db"),
+        claim_templates=(ClaimTemplate(name="acme", storage_class="acme-fast"),),
+    ),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("line", LINES, ids=lambda line: type(line).__name__)
@@ -124,7 +134,7 @@ def test_no_name_is_left(line: Any) -> None:
 def test_rules_between_pods_mean_what_they_meant() -> None:
     """A replay would spread, repel and protect other pods than the cluster did."""
     names = Anonymiser()
-    pod, end, _, budget, _ = (names.line(line) for line in LINES)
+    pod, end, _, budget, _, claim, database = (names.line(line) for line in LINES)
     assert isinstance(pod, PodDemand)
     assert isinstance(end, PodEnd)
     assert isinstance(budget, BudgetDemand)
@@ -132,6 +142,10 @@ def test_rules_between_pods_mean_what_they_meant() -> None:
     assert budget.selector.matches(pod.labels)
     assert not budget.selector.matches(FrozenMap({}))
     assert (end.id, budget.namespace) == (pod.id, pod.namespace)
+    assert isinstance(claim, ClaimDemand)
+    assert isinstance(database, ControllerDemand)
+    assert ((claim.id,), claim.namespace) == (pod.volumes.claims, pod.namespace)
+    assert database.claim_templates[0].storage_class == claim.storage_class != ""
     (affinity,) = pod.spec.pod_affinity
     assert affinity.selector == budget.selector
     assert affinity.namespaces == {pod.namespace}
@@ -149,6 +163,9 @@ def test_what_a_config_names_stays() -> None:
     assert pod.annotations["fleet-reconciler.io/do-not-disrupt"] == "true"
     assert pod.annotations["karpenter.sh/do-not-disrupt"] == "1h30m"
     assert "acme.io/note" not in pod.annotations
+    claim = ClaimDemand(at=NOW, id="data", zone="us-west-2a")
+    told = Anonymiser().line(claim)
+    assert told == replace(claim, id=told.id if isinstance(told, ClaimDemand) else "")
     assert pod.labels.get("openai/do-not-drain") == "true", "what keeps pods does so in a replay"
     assert pod.spec.node_affinity is not None
     assert pod.spec.node_affinity.terms[0].expressions[0].values == ("small",)

@@ -8,7 +8,14 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from reconciler.model.cluster import Owner
-from reconciler.model.demand import BudgetDemand, ControllerDemand, DemandLine, PodDemand, PodEnd
+from reconciler.model.demand import (
+    BudgetDemand,
+    ClaimDemand,
+    ControllerDemand,
+    DemandLine,
+    PodDemand,
+    PodEnd,
+)
 from reconciler.records.demand import (
     encode_line,
     folded,
@@ -23,6 +30,7 @@ AT = datetime(2026, 3, 1, 12, tzinfo=UTC)
 HOUR = timedelta(hours=1)
 SPEC = make_spec("1")
 AGENT = ControllerDemand(at=AT, controller=Owner(kind="DaemonSet", name="agent"), spec=SPEC)
+CLAIM = ClaimDemand(at=AT, id="data", zone="us-west-2a")
 BUDGET = BudgetDemand(at=AT, id="web", selector=selecting(app="web"), min_available=1)
 
 
@@ -40,9 +48,9 @@ def ends(lines: Iterable[DemandLine]) -> dict[str, tuple[datetime | None, float 
 def deleted(lines: Iterable[DemandLine]) -> list[tuple[str, datetime]]:
     """What is deleted besides pods, and when."""
     return [
-        (line.id if isinstance(line, BudgetDemand) else line.controller.name, line.at)
+        (line.controller.name if isinstance(line, ControllerDemand) else line.id, line.at)
         for line in folded(lines).lines
-        if isinstance(line, BudgetDemand | ControllerDemand) and line.deleted
+        if isinstance(line, BudgetDemand | ClaimDemand | ControllerDemand) and line.deleted
     ]
 
 
@@ -94,14 +102,19 @@ def test_recorded_end_counts_before_the_beginning_that_no_longer_lists_the_pod()
     assert found == {"job": (None, 60.0), "deleted": (AT + HOUR / 2, None), "own": (None, 9.0)}
 
 
-def test_daemon_set_and_budget_that_are_listed_no_longer_are_deleted() -> None:
+def test_daemon_set_budget_and_claim_that_are_listed_no_longer_are_deleted() -> None:
     """A budget of last week held every node of this week's replay."""
-    first: list[DemandLine] = [recorded_from(AT), AGENT, BUDGET]
-    second: list[DemandLine] = [recorded_from(AT + HOUR), replace(BUDGET, at=AT + HOUR)]
+    first: list[DemandLine] = [recorded_from(AT), CLAIM, AGENT, BUDGET]
+    second: list[DemandLine] = [
+        recorded_from(AT + HOUR),
+        replace(CLAIM, at=AT + HOUR),
+        replace(BUDGET, at=AT + HOUR),
+    ]
     third: list[DemandLine] = [recorded_from(AT + 2 * HOUR), replace(AGENT, at=AT + 2 * HOUR)]
     lines: list[DemandLine] = [*first, *second, *third, recorded_from(AT + 3 * HOUR)]
     assert deleted(lines) == [
         ("agent", AT + HOUR),
+        ("data", AT + 2 * HOUR),
         ("web", AT + 2 * HOUR),
         ("agent", AT + 3 * HOUR),
     ]

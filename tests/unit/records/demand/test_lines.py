@@ -13,6 +13,8 @@ import zstandard
 from reconciler.model.cluster import Owner
 from reconciler.model.demand import (
     BudgetDemand,
+    ClaimDemand,
+    ClaimTemplate,
     ControllerDemand,
     CronDemand,
     Demand,
@@ -22,6 +24,7 @@ from reconciler.model.demand import (
     NodeFact,
     PodDemand,
     PodEnd,
+    PodVolumes,
 )
 from reconciler.model.errors import InputError
 from reconciler.model.frozen import FrozenMap
@@ -50,6 +53,19 @@ EVERY: tuple[DemandLine, ...] = (
     PodDemand(at=AT, id="step", spec=make_spec(ends_by_itself=True),
               controller=Owner(kind="Workflow", name="w")),
     NodeFact(at=AT, instance_type="m5.large", allocatable=amounts(cpu="1930m", pods=29)),
+    PodDemand(at=AT, id="db-0", spec=make_spec(local_storage=True),
+              volumes=PodVolumes(claims=("data-db-0", "shared"), ephemeral=("cache",))),
+    ControllerDemand(at=AT, controller=Owner(kind="StatefulSet", name="db"), replicas=3, spec=SPEC,
+                     volumes=PodVolumes(claims=("shared",)),
+                     claim_templates=(ClaimTemplate(name="data"),
+                                      ClaimTemplate(name="log", storage_class="efs",
+                                                    access_modes=("ReadWriteMany",)))),
+    CronDemand(at=AT, id="dump", schedule="0 4 * * *", spec=SPEC,
+               volumes=PodVolumes(ephemeral=("scratch",))),
+    ClaimDemand(at=AT, id="data-db-0", namespace="db", zone="us-west-2a", storage_class="gp3"),
+    ClaimDemand(at=AT, id="files", driver="efs.csi.aws.com", immediate=True,
+                access_modes=("ReadWriteMany",)),
+    ClaimDemand(at=AT, id="files", deleted=True),
 )  # fmt: skip
 
 
@@ -148,6 +164,21 @@ POD = {"kind": "pod", "id": "x", "spec": {"containers": []}}
         ),
         (line(kind="controller", controller={"kind": "Job", "name": "x"}), "controller.kind"),
         (line(kind="fault", fault="fire"), "fault: Invalid enum value 'fire'"),
+        (line(kind="claim", id="x", zones=["a"]), "zones"),
+        (line(kind="claim", id="x", zone="a" * 513), "zone: Expected `str` of length <= 512"),
+        (line(kind="claim", id="x", access_modes=["a"] * 9), "access_modes: Expected `array`"),
+        (
+            line(
+                kind="controller",
+                controller={"kind": "Deployment", "name": "x"},
+                volume_claim_templates=[{"metadata": {"name": "data"}}],
+            ),
+            "volume_claim_templates: only a StatefulSet has them",
+        ),
+        (
+            line(**{**POD, "spec": {"containers": [], "volumes": [{"persistentVolumeClaim": {}}]}}),
+            "spec.volumes: a claim or an ephemeral volume has no name",
+        ),
         (b'{"kind": "pod"}\n', "Object missing required field `t`"),
         (b"\xff\xfe\n", "demand.jsonl:1"),
         (
@@ -175,6 +206,24 @@ def test_what_a_small_file_unpacks_to_is_bounded() -> None:
         read(gzip.compress(line(**POD) * 100), bytes_max=5000)
     with pytest.raises(InputError, match="more than 10 lines"):
         read(line(**POD) * 11, lines_max=10)
+
+
+def test_volumes_of_a_spec_are_read_as_kubernetes_has_them() -> None:
+    """A manifest is copied as it is; what is no volume of a disk's kind is none of ours."""
+    volumes = [
+        {"name": "data", "persistentVolumeClaim": {"claimName": "db"}},
+        {"name": "again", "persistentVolumeClaim": {"claimName": "db", "readOnly": True}},
+        {"name": "cache", "ephemeral": {"volumeClaimTemplate": {"spec": {}}}},
+        {"name": "tmp", "emptyDir": {}},
+        {"name": "settings", "configMap": {"name": "settings"}},
+    ]
+    (found,) = read(line(**{**POD, "spec": {"containers": [], "volumes": volumes}})).lines
+    assert isinstance(found, PodDemand)
+    assert found.volumes == PodVolumes(claims=("db",), ephemeral=("cache",))
+    assert found.spec.local_storage
+    many = [{"name": f"v{n}", "persistentVolumeClaim": {"claimName": "db"}} for n in range(300)]
+    with pytest.raises(InputError, match="volumes, at most"):
+        read(line(**{**POD, "spec": {"containers": [], "volumes": many}}))
 
 
 def test_spec_beyond_the_limits_is_refused() -> None:

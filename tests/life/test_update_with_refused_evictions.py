@@ -8,7 +8,7 @@ from reconciler.adapters.memory.faults import Call
 from reconciler.model.actions import RESUME_UPDATE
 from reconciler.model.errors import Refused
 from reconciler.model.plan import FleetUpdate
-from reconciler.planner.settings import RollingUpdate
+from reconciler.planner.disruption_settings import RollingUpdate
 from reconciler.web.board import StatusBoard
 from reconciler.web.causes.cause import Cause
 from reconciler.web.verdict import verdict_of

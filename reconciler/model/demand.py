@@ -150,7 +150,8 @@ class ClaimDemand:
     """The zone of the volume that it is bound to; empty: it has no volume yet, or one that every
     zone reaches."""
     storage_class: str = ""
-    """Empty: the default class. What the first line of a class says counts for all its claims."""
+    """Empty: the default class. What the first claim of a class says of its driver, and of when it
+    binds, counts for all claims of the class."""
     driver: str = EBS_DRIVER
     """The CSI driver. Only EBS attaches volumes, and makes each in one zone."""
     immediate: bool = False

@@ -106,6 +106,23 @@ def test_what_was_said_of_a_claim_counts(shape: dict[str, Any], nodes: list[str]
     assert [place(world, f"on-{zone}", "data", on=zone) for zone in "ab"] == nodes
 
 
+def test_first_claim_of_a_class_says_what_the_class_is() -> None:
+    """Claims of templates say nothing else, and their pods were held or never came."""
+    world = world_of("a", "b")
+    world.objects.volumes.zones = "ab"
+    for name, driver in (("shared", EFS), ("fast", EBS_DRIVER)):
+        shape = ClaimShape(namespace="default", name=name, storage_class=name, driver=driver)
+        world.add_claim(replace(shape, immediate=True))
+        world.add_claim(ClaimShape(namespace="default", name=f"{name}-2", storage_class=name))
+    assert [place(world, f"files-{zone}", "shared-2", on=zone) for zone in "ab"] == ["a", "b"]
+    assert place(world, "disk", "fast-2") != "None"
+    classes = MemoryCluster(world).observe().storage_classes
+    assert [(each.name, each.provisioner) for each in classes] == [
+        ("fast", EBS_DRIVER),
+        ("shared", EFS),
+    ]
+
+
 def test_claim_that_a_pod_has_named_first_is_completed_until_it_has_a_volume() -> None:
     """Recorders see a pod and its claim in either order."""
     world = world_of("a", "b")

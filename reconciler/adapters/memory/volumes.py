@@ -48,10 +48,10 @@ class ClaimShape:
     name: str
     zone: str = ""
     storage_class: str = ""
-    driver: str = ""
-    """Empty: that of its class."""
-    immediate: bool | None = None
-    """None: as its class says."""
+    driver: str = EBS_DRIVER
+    """Of a class that is known already, that of the class counts."""
+    immediate: bool = False
+    """The same."""
     access_modes: tuple[str, ...] = (ONE_NODE,)
     of_pod: bool = False
     """Whether it is deleted with its pod, as that of a generic ephemeral volume."""
@@ -72,7 +72,6 @@ class MemoryVolumes:
         self.zones: Sequence[str] = ()
         """Where volumes of classes that bind at once are made."""
         self._classes: dict[str, StorageClass] = {}
-        self._drivers: dict[ClaimName, str] = {}
         self._stated: set[ClaimName] = set()
         """Claims of which something was said: a later statement about them does not count."""
         self._going: set[ClaimName] = set()
@@ -97,7 +96,6 @@ class MemoryVolumes:
             return
         self._stated.add(key)
         found = self._class_of(shape)
-        self._drivers[key] = driver = shape.driver or found.provisioner
         self.claims[key] = PersistentVolumeClaim(
             namespace=shape.namespace,
             name=shape.name,
@@ -105,12 +103,11 @@ class MemoryVolumes:
             access_modes=shape.access_modes,
             of_pod=shape.of_pod,
         )
-        immediate = shape.immediate
-        if immediate is None:
-            immediate = not found.wait_for_first_consumer
-        zone = shape.zone or (_zone_by_name(shape.name, self.zones) if immediate else "")
-        if driver != EBS_DRIVER or zone:
-            self._bind(key, zone if driver == EBS_DRIVER else shape.zone)
+        zone, by_ebs = shape.zone, found.provisioner == EBS_DRIVER
+        if by_ebs and not (zone or found.wait_for_first_consumer):
+            zone = _zone_by_name(shape.name, self.zones)
+        if zone or not by_ebs:
+            self._bind(key, zone)
 
     def remove(self, namespace: str, name: str) -> None:
         """Delete a claim as soon as no pod names it."""
@@ -143,24 +140,30 @@ class MemoryVolumes:
 
     def _class_of(self, shape: ClaimShape) -> StorageClass:
         """Return the claim's class; the first claim of a class says what it is."""
-        driver, immediate = shape.driver or EBS_DRIVER, bool(shape.immediate)
-        usual = driver == EBS_DRIVER and not immediate
-        unnamed = f"{driver}{'-immediate' if immediate else ''}"
-        name = shape.storage_class or (DEFAULT_CLASS if usual else unnamed)
+        unnamed = f"{shape.driver}{'-immediate' if shape.immediate else ''}"
+        if unnamed == EBS_DRIVER:
+            unnamed = DEFAULT_CLASS
+        name = shape.storage_class or unnamed
         return self._classes.setdefault(
             name,
             StorageClass(
                 name=name,
-                provisioner=driver,
-                wait_for_first_consumer=not immediate,
+                provisioner=shape.driver,
+                wait_for_first_consumer=not shape.immediate,
                 default=name == DEFAULT_CLASS,
             ),
         )
 
+    def _of_class(self, key: ClaimName) -> StorageClass:
+        return self._classes[self.claims[key].storage_class or ""]
+
+    def _is_on_ebs(self, key: ClaimName) -> bool:
+        return self._of_class(key).provisioner == EBS_DRIVER
+
     def _bind(self, key: ClaimName, zone: str) -> None:
         """Make a claim's volume, in a zone if it is of one."""
         self._serial += 1
-        name, driver, claim = f"pvc-{self._serial}", self._drivers[key], self.claims[key]
+        name, claim = f"pvc-{self._serial}", self.claims[key]
         here = Requirement(key=ZONE, operator="In", values=(zone,))
         self.claims[key] = replace(claim, volume_name=name)
         self.volumes[key] = PersistentVolume(
@@ -168,7 +171,7 @@ class MemoryVolumes:
             node_affinity=NodeSelector(terms=(NodeSelectorTerm(expressions=(here,)),))
             if zone
             else None,
-            csi_driver=driver,
+            csi_driver=self._of_class(key).provisioner,
             volume_handle=f"vol-{self._serial:017x}",
             storage_class=claim.storage_class or "",
             access_modes=claim.access_modes,
@@ -180,7 +183,7 @@ class MemoryVolumes:
         claim = self.claims.get(key)
         if claim is None or key in self._named_by or not (claim.of_pod or key in self._going):
             return
-        del self.claims[key], self._drivers[key]
+        del self.claims[key]
         self.volumes.pop(key, None)
         self._stated.discard(key)
         self._going.discard(key)
@@ -211,7 +214,7 @@ class MemoryVolumes:
             if now is not None and now != was:
                 self._held_by.setdefault(key, {})[name] = now
                 self._at.setdefault(key, now)
-                if self._drivers[key] == EBS_DRIVER:
+                if self._is_on_ebs(key):
                     there = self._attached.setdefault(now, {})
                     there[key] = there.get(key, 0) + 1
             if after is None:
@@ -221,7 +224,7 @@ class MemoryVolumes:
     def _release(self, key: ClaimName, name: PodName, node: NodeName) -> list[PodName]:
         held = self._held_by[key]
         del held[name]
-        if self._drivers[key] == EBS_DRIVER:
+        if self._is_on_ebs(key):
             there = self._attached[node]
             there[key] -= 1
             if not there[key]:
@@ -250,7 +253,7 @@ class MemoryVolumes:
         for key in _keys(pod):
             if not self._reaches(key, node) or self._is_in_use(key, pod):
                 return False
-            new += self._drivers[key] == EBS_DRIVER and key not in there
+            new += self._is_on_ebs(key) and key not in there
         limit = self._limit_of(node)
         return not new or limit is None or len(there) + new <= limit
 
@@ -266,7 +269,7 @@ class MemoryVolumes:
     def _reaches(self, key: ClaimName, node: Node) -> bool:
         volume = self.volumes.get(key)
         if volume is None:
-            return self._classes[self.claims[key].storage_class or ""].wait_for_first_consumer
+            return self._of_class(key).wait_for_first_consumer
         affinity = volume.node_affinity
         return affinity is None or affinity.matches(node.labels, node.name)
 
@@ -282,7 +285,7 @@ class MemoryVolumes:
 
     def _is_attached_once(self, key: ClaimName) -> bool:
         claim = self.claims.get(key)
-        if claim is None or self._drivers[key] != EBS_DRIVER:
+        if claim is None or not self._is_on_ebs(key):
             return False
         return _ATTACHED_ONCE.issuperset(claim.access_modes)
 

@@ -35,6 +35,7 @@ _HEREDOC = re.compile(r"<<-?\s*['\"]?(\w+)['\"]?[^\n]*\n(.*?)\n\s*\1\s*(?:\n|$)"
 _BOOTSTRAP: Final = "/etc/eks/bootstrap.sh"
 _COMMENT = re.compile(r"^[ \t]*#.*$", re.MULTILINE)
 _END_OF_COMMAND: Final = "\n;&|<>()"
+_ENDS: Final = (*_END_OF_COMMAND, "#")
 _CLUSTER_NAME = re.compile(r"[0-9A-Za-z][0-9A-Za-z_-]*", re.ASCII)
 _KNOWN_AT_BOOT_ONLY = re.compile(r"[$`]")
 
@@ -186,6 +187,7 @@ def _al2(script: str) -> FirstBoot:
 
     Source: awslabs/amazon-eks-ami, files/bootstrap.sh of the AL2 images, read 2026-11.
     """
+    script = _COMMENT.sub("", script)
     pods = _MAX_PODS.search(script)
     pods_max = int(pods.group(1)) if pods else 0
     if not pods_max and _NO_PODS_OF_TYPE.search(script):
@@ -206,8 +208,7 @@ def _al2(script: str) -> FirstBoot:
 
 def _bootstrapped_cluster(script: str) -> str:
     """Return the name that bootstrap.sh is given: its one word that is no option and no value."""
-    commands = _COMMENT.sub("", script).replace("\\\n", " ")
-    for after in commands.split(_BOOTSTRAP)[1:]:
+    for after in script.replace("\\\n", " ").split(_BOOTSTRAP)[1:]:
         words = _words(after)
         name = next((word for word in words if not _takes_a_value(word, words)), "")
         if _CLUSTER_NAME.fullmatch(name) or _KNOWN_AT_BOOT_ONLY.search(name):
@@ -228,9 +229,10 @@ def _words(command: str) -> Iterator[str]:
     words = shlex.shlex(command, posix=True, punctuation_chars=_END_OF_COMMAND)
     words.whitespace = " \t\r"
     words.whitespace_split = True
+    words.commenters = ""  # shlex would go on in the line after a comment
     try:
         for word in words:
-            if word and word[0] in _END_OF_COMMAND:
+            if word.startswith(_ENDS):
                 return
             yield word
     except ValueError:  # quotes that do not end

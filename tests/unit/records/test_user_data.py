@@ -264,6 +264,7 @@ CALL = "/etc/eks/bootstrap.sh"
         (f"test -x {CALL} || exit 1\n{CALL} analytics", "analytics"),
         (f'{CALL} "${{CLUSTER}}"', ""),
         (f"{CALL} $(cat /etc/cluster)\n{CALL} other", ""),
+        (f"{CALL} # sets the kubelet up\n{CALL} analytics", "analytics"),
         (f"{CALL} --use-max-pods", ""),
         (f"{CALL} 'analytics", ""),
         (f"{CALL}", ""),
@@ -295,6 +296,7 @@ def test_al2_script_says_what_is_kept_from_pods() -> None:
         "eviction_hard": {"memory.available": "5%"},
     }
     assert read_boot(f"{CALL} a --use-max-pods true\n").variables == {}
+    assert read_boot(f"# max-pods as in {CALL} --use-max-pods false\n") == FirstBoot()
 
 
 def test_what_a_script_finds_out_at_boot_is_left_out() -> None:

@@ -62,7 +62,11 @@ def up(
         str, typer.Option(help="Region of the emulated AWS, as in AWS_REGION.")
     ] = "us-west-2",
     cluster_name: Annotated[
-        str, typer.Option(help="Cluster whose instances join as nodes; empty: all instances join.")
+        str,
+        typer.Option(
+            help="Only instances whose tags and user data name this cluster join as nodes; empty:"
+            " those of any cluster (docs/sandbox.md)."
+        ),
     ] = "",
     control_plane: ControlPlaneOption = "simulated",
     faults: Annotated[

@@ -6,7 +6,7 @@ from typing import Final
 from reconciler.config.resolve import ResolvedFleet, resolve_fleets
 from reconciler.config.rules.labels import OURS
 from reconciler.config.schema import SectorConfig
-from reconciler.gitops.adoption.user_data import read_boot
+from reconciler.records.user_data import read_boot
 
 SPOT_LABELS: Final = (
     ("lifecycle", "Ec2Spot"),

@@ -26,8 +26,8 @@ from reconciler.gitops.adoption.sizes import (
     unknown_types,
 )
 from reconciler.gitops.adoption.template import template_variables, user_data_of
-from reconciler.gitops.adoption.user_data import FirstBoot, read_boot
 from reconciler.model.fleet_description import FleetDescription, LaunchTemplateDescription
+from reconciler.records.user_data import FirstBoot, read_boot
 
 SHARED: Final = "it shares its launch template with another group or fleet"
 FOR_PLANNING: Final = ("node_labels", "node_taints", "private_subnet_ids")

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from reconciler.config.resolve import MERGED_VARIABLES
 from reconciler.gitops.adoption.adopted_fleet import FOR_PLANNING, AdoptedFleet
-from reconciler.gitops.untrusted_json import mapping
+from reconciler.records.untrusted_json import mapping
 
 Document = dict[str, Any]
 _OF_ONE_FLEET: Final = frozenset(

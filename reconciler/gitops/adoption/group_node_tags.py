@@ -9,8 +9,6 @@ from dataclasses import replace
 from typing import Any, Final
 
 from reconciler.config.rules.labels import OURS, is_refused_by_kubelet, malformed
-from reconciler.gitops.adoption.user_data import FirstBoot
-from reconciler.gitops.untrusted_json import mapping
 from reconciler.model.cluster import Taint
 from reconciler.model.fleet import NODE_TEMPLATE
 from reconciler.model.frozen import Labels
@@ -29,6 +27,8 @@ from reconciler.planner.placement.kinds import (
     REGION,
     ZONE_KEYS,
 )
+from reconciler.records.untrusted_json import mapping
+from reconciler.records.user_data import FirstBoot
 
 _OF_PLACE_AND_TYPE: Final = frozenset(
     {ARCH, HOSTNAME, INSTANCE_TYPE, OPERATING_SYSTEM, REGION, *OLDER_KEYS.values(), *ZONE_KEYS}

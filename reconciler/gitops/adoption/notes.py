@@ -11,9 +11,9 @@ from reconciler.gitops.adoption.template import (
     user_data_of,
     without_a_variable,
 )
-from reconciler.gitops.adoption.user_data import FirstBoot
-from reconciler.gitops.untrusted_json import mappings
 from reconciler.model.fleet_description import FleetDescription, LaunchTemplateDescription
+from reconciler.records.untrusted_json import mappings
+from reconciler.records.user_data import FirstBoot
 from reconciler.telemetry.scrubbing import scrub
 
 _SECRET: Final = re.compile(

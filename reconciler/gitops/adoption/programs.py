@@ -24,8 +24,8 @@ from reconciler.gitops.adoption.program_flags import (
     SPOT_NAME,
     Flag,
 )
-from reconciler.gitops.untrusted_json import mappings
 from reconciler.model.errors import ConfigError, InputError
+from reconciler.records.untrusted_json import mappings
 
 POLICY_FILE: Final = "descheduler-policy.yaml"
 _SEPARATOR = re.compile(r"(?m)^---[ \t]*$")

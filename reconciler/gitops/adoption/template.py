@@ -9,8 +9,8 @@ import binascii
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from reconciler.gitops.untrusted_json import Data, mapping, mappings
 from reconciler.model.fleet_description import LaunchTemplateDescription
+from reconciler.records.untrusted_json import Data, mapping, mappings
 
 _OWN_DEVICES: Final = {"BOTTLEROCKET": "/dev/xvdb"}
 _ROOT_DEVICE: Final = "/dev/xvda"

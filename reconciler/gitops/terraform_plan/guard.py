@@ -24,8 +24,8 @@ from reconciler.gitops.terraform_plan.planned import (
     root_cluster,
     tags_of,
 )
-from reconciler.gitops.untrusted_json import mapping
 from reconciler.ports.terraform import TerraformPlanJson
+from reconciler.records.untrusted_json import mapping
 
 KNOWN_TYPES = frozenset({FLEET, GROUP, LAUNCH_TEMPLATE, "terraform_data"})
 """The resource types of a rendered root module."""

@@ -9,8 +9,8 @@ from typing import Any
 
 from reconciler.gitops.terraform_plan.planned import FLEET, GROUP, LIVE_FIELDS, LIVE_FIELDS_OF_GROUP
 from reconciler.gitops.terraform_plan.pools import POOLS
-from reconciler.gitops.untrusted_json import mapping
 from reconciler.ports.terraform import StateVersion, TerraformPlanJson
+from reconciler.records.untrusted_json import mapping
 
 _LIVE_TARGETS = (
     "on_demand_target_capacity",

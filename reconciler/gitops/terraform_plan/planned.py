@@ -10,10 +10,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from reconciler.gitops.untrusted_json import mapping
 from reconciler.model.fleet import Provider
 from reconciler.model.frozen import NO_LABELS, FrozenMap, Labels
 from reconciler.ports.terraform import TerraformPlanJson
+from reconciler.records.untrusted_json import mapping
 
 FLEET = "aws_ec2_fleet"
 GROUP = "aws_autoscaling_group"

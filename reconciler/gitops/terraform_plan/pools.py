@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from reconciler.gitops.terraform_plan.planned import FLEET, PlannedResource, fleets, resources
-from reconciler.gitops.untrusted_json import mapping
 from reconciler.model.ids import FleetId, Region
 from reconciler.ports.terraform import TerraformPlanJson
+from reconciler.records.untrusted_json import mapping
 
 POOLS = "launch_template_config"
 _ALONG = frozenset({POOLS, "tags", "tags_all"})

@@ -192,8 +192,7 @@ class _RegionState:
     def _join_group_members(self, group: GroupWire, details: GroupDetails) -> None:
         fleet_id = FleetId(group.auto_scaling_group_name)
         members = [each for each in group.instances or () if not each.is_warm]
-        if group.warm_pool_configuration is not None:
-            self._set_warm_pool_aside(fleet_id, {each.instance_id for each in members})
+        self._set_warm_pool_aside(group, {each.instance_id for each in members})
         for wire in members:
             if group.keeps_pool_running and wire.instance_id not in details.into_service:
                 self._forget_launch(InstanceId(wire.instance_id))
@@ -212,15 +211,22 @@ class _RegionState:
                 )
             )
 
-    def _set_warm_pool_aside(self, group: FleetId, members: set[str]) -> None:
-        """Count nothing that a warm pool holds ready: it is in no list of members.
+    def _set_warm_pool_aside(self, group: GroupWire, members: set[str]) -> None:
+        """Count nothing that a warm pool holds ready: where there is one, what is no listed member.
 
-        An instance that runs there may still be a node.
+        What is listed as warm is set aside also if the answer does not show the pool. An instance
+        that runs there may still be a node.
         """
-        for instance in list(self.instances.values()):
-            if instance.fleet_id == group and instance.id not in members:
-                aside = replace(instance, protected=True, set_aside=True)
-                self.instances[instance.id] = aside
+        fleet_id = FleetId(group.auto_scaling_group_name)
+        aside = {each.instance_id for each in group.instances or () if each.is_warm}
+        if group.warm_pool_configuration is not None:
+            of_group = {each.id for each in self.instances.values() if each.fleet_id == fleet_id}
+            aside |= of_group - members
+        for instance in map(InstanceId, aside & self.instances.keys()):
+            found = replace(
+                self.instances[instance], fleet_id=fleet_id, protected=True, set_aside=True
+            )
+            self.instances[instance] = found
 
     def _forget_launch(self, instance: InstanceId) -> None:
         """Remove a member's launch time, because it may have left the warm pool a moment ago."""

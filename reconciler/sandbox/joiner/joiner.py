@@ -28,7 +28,7 @@ class JoinerSettings:
     """How nodes join and leave."""
 
     cluster: str = ""
-    """Only instances that are tagged for this cluster; empty: for any."""
+    """Only instances whose tags and user data name this cluster; empty: any."""
     join_seconds: float = 1.0
     """From a running instance to its Node object (real ones: 40 to 90 s)."""
     remove_seconds: float = 1.0
@@ -46,7 +46,7 @@ class _Member:
     remove_at: float | None = None
     silenced: bool = False
     hopeless: bool = False
-    """Whether its user data has nothing with which it could join."""
+    """Whether it can never join: by its user data or type, or because its node was refused."""
 
 
 class Joiner:
@@ -127,13 +127,13 @@ class Joiner:
         if member.join_at > now:
             return
         try:
-            config = read_user_data(facts.user_data)
+            config = read_user_data(facts.user_data, cluster=self._settings.cluster)
             node = node_object(facts, config, self._types, self._settings.disk_bytes)
+            self._nodes.register(node)
         except InputError as error:
             _LOG.warning("instance_never_joins instance=%s error=%s", facts.instance_id, error)
             member.hopeless, member.join_at = True, None
             return
-        self._nodes.register(node)
         member.name, member.join_at = facts.private_dns_name, None
 
     def _leave(self, member: _Member, *, gone: bool) -> None:

@@ -121,12 +121,15 @@ def node_object(
     """Return a v1 Node without conditions: the kubelet adds them.
 
     Raises:
-        InputError: The instance type is in no catalogue.
+        InputError: The instance type is in no catalogue, or an amount is no quantity.
     """
     kind = types.get(facts.instance_type)
     if kind is None:
         raise InputError(facts.instance_id, f"unknown instance type {facts.instance_type}")
-    capacity, allocatable = resources(kind, config, disk_bytes)
+    try:
+        capacity, allocatable = resources(kind, config, disk_bytes)
+    except ValueError as error:
+        raise InputError("user data", f"what it keeps from pods: {error}") from error
     return {
         "apiVersion": "v1",
         "kind": "Node",

@@ -8,18 +8,19 @@ from kubernetes import client, config
 from kubernetes.client.exceptions import ApiException
 from urllib3.exceptions import HTTPError
 
-from reconciler.model.errors import Unavailable
+from reconciler.model.errors import InputError, Unavailable
 from reconciler.model.ids import instance_id_of
 from reconciler.sandbox.cluster.settings import KUBELET, KUBELET_STOPPED
 from reconciler.sandbox.control_api import CLIENT
 
 _TIMEOUT_SECONDS = 10.0
+_INVALID = 422
 
 
 class Nodes:
     """Registers, silences and removes nodes.
 
-    Every method raises `Unavailable` when the API server does not answer or refuses.
+    Every method raises `Unavailable` when the API server does not answer, or refuses for now.
     """
 
     def __init__(self, kubeconfig: Path) -> None:
@@ -44,7 +45,11 @@ class Nodes:
         return {str(instance): name for instance, name in found.items() if instance}
 
     def register(self, node: dict[str, Any]) -> None:
-        """Create the Node object; one that is there already is kept."""
+        """Create the Node object; one that is there already is kept.
+
+        Raises:
+            InputError: The API server finds it invalid, as for a label that is none.
+        """
         self._call(self._core.create_node, node, ignored=409)
 
     def silence(self, name: str) -> None:
@@ -63,6 +68,16 @@ class Nodes:
         except ApiException as error:
             if error.status == ignored:
                 return None
+            if error.status == _INVALID:
+                raise InputError("node", _said(error)) from error
             raise Unavailable("sandbox cluster", f"{error.status} {error.reason}") from error
         except HTTPError as error:
             raise Unavailable("sandbox cluster", str(error)) from error
+
+
+def _said(error: ApiException) -> str:
+    """Return what the API server says is wrong with an object."""
+    try:
+        return str(json.loads(error.body or "")["message"])
+    except (ValueError, KeyError, TypeError):
+        return str(error.reason)

@@ -1,24 +1,15 @@
-"""User data as the image reads it at first boot: nodeadm's NodeConfig, or Bottlerocket's TOML.
-
-Sources: awslabs/amazon-eks-ami nodeadm (node.eks.aws/v1alpha1); Bottlerocket settings.kubernetes.
-"""
+"""What a node of the sandbox registers with, by its user data as EC2 has it."""
 
 import base64
 import binascii
-import email
-import re
-import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
-
-import yaml
 
 from reconciler.model.errors import InputError
+from reconciler.records.untrusted_json import mapping
+from reconciler.records.user_data import read_boot
 
-_HEREDOC = re.compile(r"<<-?\s*['\"]?(\w+)['\"]?[^\n]*\n(.*?)\n\s*\1\s*(?:\n|$)", re.DOTALL)
-_LABELS_FLAG = "--node-labels="
-_TAINTS_FLAG = "--register-with-taints="
+_WHAT = "user data"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,6 +17,7 @@ class BootConfig:
     """The settings of a node in its user data."""
 
     cluster: str = ""
+    """Empty: not known before it boots."""
     labels: Mapping[str, str] = field(default_factory=dict)
     taints: tuple[Mapping[str, str], ...] = ()
     max_pods: int | None = None
@@ -36,23 +28,35 @@ class BootConfig:
     eviction_hard: Mapping[str, str] = field(default_factory=dict)
 
 
-def read_user_data(text: str) -> BootConfig:
+def read_user_data(text: str, *, cluster: str = "") -> BootConfig:
     """Read user data, base64 or plain.
 
+    Args:
+        text: The user data.
+        cluster: The only cluster that may be joined; empty: any.
+
     Raises:
-        InputError: Nothing in it tells a node how to join: such an instance never does.
+        InputError: Nothing in it tells a node how to join, or it names another cluster: such an
+            instance never joins.
     """
     plain = _decoded(text)
-    try:
-        if plain.lstrip().startswith("[") or "[settings.kubernetes" in plain:
-            return _bottlerocket(tomllib.loads(plain))
-        for document in _documents(plain):
-            config = _node_config(document)
-            if config is not None:
-                return config
-    except (ValueError, TypeError, AttributeError, KeyError, yaml.YAMLError) as error:
-        raise InputError("user data", f"cannot be read: {error}") from error
-    raise InputError("user data", "has neither a NodeConfig nor Bottlerocket settings")
+    boot = read_boot(plain)
+    if boot.ami_type is None:
+        lacks = "has no NodeConfig, no Bottlerocket settings, and no call of /etc/eks/bootstrap.sh"
+        raise InputError(_WHAT, lacks if plain.strip() else "is empty")
+    if cluster and boot.cluster not in {"", cluster}:
+        raise InputError(_WHAT, f"names the cluster {boot.cluster}, not {cluster}")
+    variables = boot.variables
+    reserved = variables.get("kube_reserved")
+    return BootConfig(
+        cluster=boot.cluster,
+        labels=_texts(boot.labels),
+        taints=tuple(_texts({k: v for k, v in each.items() if v}) for each in boot.taints),
+        max_pods=variables.get("max_pods"),
+        kube_reserved=None if reserved is None else _texts(reserved),
+        system_reserved=_texts(variables.get("system_reserved")),
+        eviction_hard=_texts(variables.get("eviction_hard")),
+    )
 
 
 def _decoded(text: str) -> str:
@@ -62,96 +66,5 @@ def _decoded(text: str) -> str:
         return text
 
 
-def _documents(text: str) -> Iterator[str]:
-    """Yield the MIME parts, and what shell scripts among them write with here-documents."""
-    if "multipart/" not in text:
-        yield from _with_heredocs(text)
-        return
-    for part in email.message_from_string(text.lstrip()).walk():
-        payload = part.get_payload(decode=True)
-        if isinstance(payload, bytes):
-            yield from _with_heredocs(payload.decode(errors="replace"))
-
-
-def _with_heredocs(text: str) -> Iterator[str]:
-    if text.lstrip().startswith("#!"):
-        for match in _HEREDOC.finditer(text):
-            yield match.group(2)
-    else:
-        yield text
-
-
-def _node_config(document: str) -> BootConfig | None:
-    body = yaml.safe_load(document)
-    if not isinstance(body, dict) or body.get("kind") != "NodeConfig":
-        return None
-    spec = body.get("spec") or {}
-    kubelet = spec.get("kubelet") or {}
-    config = kubelet.get("config") or {}
-    flags = [str(flag) for flag in kubelet.get("flags") or ()]
-    return BootConfig(
-        cluster=str((spec.get("cluster") or {}).get("name", "")),
-        labels=_flag_labels(flags),
-        taints=(*_taints(config.get("registerWithTaints") or ()), *_flag_taints(flags)),
-        max_pods=config.get("maxPods"),
-        kube_reserved=_texts(config["kubeReserved"]) if "kubeReserved" in config else None,
-        system_reserved=_texts(config.get("systemReserved") or {}),
-        eviction_hard=_texts(config.get("evictionHard") or {}),
-    )
-
-
-def _texts(body: Mapping[str, Any]) -> dict[str, str]:
-    return {str(key): str(value) for key, value in body.items()}
-
-
-def _taints(items: Any) -> list[Mapping[str, str]]:
-    return [_texts({k: v for k, v in item.items() if v not in {None, ""}}) for item in items]
-
-
-def _flag_labels(flags: list[str]) -> dict[str, str]:
-    """Return the labels of `--node-labels=a=b,c=d`."""
-    pairs = [
-        pair.partition("=")
-        for flag in flags
-        if flag.startswith(_LABELS_FLAG)
-        for pair in flag.removeprefix(_LABELS_FLAG).split(",")
-        if pair
-    ]
-    return {key: value for key, _, value in pairs}
-
-
-def _flag_taints(flags: list[str]) -> list[Mapping[str, str]]:
-    """Return the taints of `--register-with-taints=key=value:Effect,…`."""
-    found: list[Mapping[str, str]] = []
-    for flag in flags:
-        if flag.startswith(_TAINTS_FLAG):
-            for text in flag.removeprefix(_TAINTS_FLAG).split(","):
-                left, _, effect = text.rpartition(":")
-                key, _, value = left.partition("=")
-                found.append(
-                    _texts({"key": key, "effect": effect} | ({"value": value} if value else {}))
-                )
-    return found
-
-
-def _bottlerocket(body: Mapping[str, Any]) -> BootConfig:
-    settings: Mapping[str, Any] = body.get("settings", {}).get("kubernetes", {})
-    if not settings:
-        raise InputError("user data", "has no settings.kubernetes")
-    taints = []
-    for key, values in (settings.get("node-taints") or {}).items():
-        for text in [values] if isinstance(values, str) else values:
-            value, _, effect = str(text).rpartition(":")
-            taints.append(
-                _texts({"key": key, "effect": effect} | ({"value": value} if value else {}))
-            )
-    reserved = settings.get("kube-reserved")
-    return BootConfig(
-        cluster=str(settings.get("cluster-name", "")),
-        labels=_texts(settings.get("node-labels") or {}),
-        taints=tuple(taints),
-        max_pods=settings.get("max-pods"),
-        kube_reserved=_texts(reserved) if reserved else None,
-        system_reserved=_texts(settings.get("system-reserved") or {}),
-        eviction_hard=_texts(settings.get("eviction-hard") or {}),
-    )
+def _texts(body: object) -> dict[str, str]:
+    return {str(key): str(value) for key, value in mapping(body).items()}

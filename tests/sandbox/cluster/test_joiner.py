@@ -30,6 +30,15 @@ BOTTLEROCKET = """[settings.kubernetes]
 "cpu" = "100m"
 "memory" = "1Gi"
 """
+AL2 = """#!/bin/bash
+set -eu
+/etc/eks/bootstrap.sh 'analytics' \\
+  --dns-cluster-ip '10.100.0.10' \\
+  --use-max-pods false \\
+  --kubelet-extra-args '--node-labels=sector=primary,fleet=primary-small\
+ --register-with-taints=lifecycle=OnDemand:PreferNoSchedule --max-pods=30\
+ --kube-reserved=cpu=100m,memory=1Gi'
+"""
 FACTS = InstanceFacts.of(
     {
         "instance_id": "i-0123456789abcdef0",
@@ -51,8 +60,10 @@ FACTS = InstanceFacts.of(
         MIME.format(kind="text/x-shellscript", text=SCRIPT.format(config=NODE_CONFIG)),
         SCRIPT.format(config=NODE_CONFIG),
         BOTTLEROCKET,
+        AL2,
+        MIME.format(kind="text/x-shellscript", text=AL2),
     ],
-    ids=["nodeadm", "script in MIME", "script", "bottlerocket"],
+    ids=["nodeadm", "script in MIME", "script", "bottlerocket", "al2", "al2 in MIME"],
 )
 @pytest.mark.parametrize("encoded", [False, True])
 def test_every_form_of_user_data_says_the_same(text: str, *, encoded: bool) -> None:
@@ -73,6 +84,36 @@ def test_user_data_without_a_cluster_is_refused(text: str) -> None:
     """Such an instance never joins; the stuck-instance logic is tested with it."""
     with pytest.raises(InputError):
         read_user_data(text)
+
+
+@pytest.mark.parametrize("text", [NODE_CONFIG, BOTTLEROCKET, AL2])
+def test_user_data_for_another_cluster_is_refused(text: str) -> None:
+    """On EC2 such an instance joins the cluster that it names, whatever its tags say."""
+    assert read_user_data(text, cluster="analytics").cluster == "analytics"
+    assert read_user_data(text).cluster == "analytics"
+    with pytest.raises(InputError, match="analytics"):
+        read_user_data(text, cluster="other")
+
+
+def test_user_data_that_names_no_cluster_in_words_is_taken() -> None:
+    """What a script finds out at boot is not known here: its nodes would be missing."""
+    script = AL2.replace("'analytics'", '"${CLUSTER}"')
+    assert read_user_data(script, cluster="other").cluster == ""
+
+
+@pytest.mark.parametrize(("said", "pods"), [("false", "110"), ("true", "58")])
+def test_pods_without_a_maximum_are_those_of_kubelet_or_type(said: str, pods: str) -> None:
+    """Fleets without the VPC CNI's limit would have half as many pods on a node."""
+    script = f"#!/bin/bash\n/etc/eks/bootstrap.sh analytics --use-max-pods {said}\n"
+    node = node_object(FACTS, read_user_data(script), load_catalogue(), 50 * 2**30)
+    assert node["status"]["allocatable"]["pods"] == pods
+
+
+def test_amount_that_is_no_quantity_never_joins() -> None:
+    """The kubelet refuses it and does not start; here it ended the joining of all instances."""
+    config = read_user_data(BOTTLEROCKET.replace("100m", "plenty"))
+    with pytest.raises(InputError):
+        node_object(FACTS, config, load_catalogue(), 50 * 2**30)
 
 
 def test_node_offers_what_eks_leaves_of_its_type() -> None:

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from reconciler.sandbox.joiner import JoinerSettings
 from reconciler.sandbox.stack import Sandbox, SandboxSettings
 from tests.sandbox.cluster.kube import is_ready
 from tests.sandbox.cluster.user_data import MIME, NODE_CONFIG
+from tests.waiting import until
 
 pytestmark = pytest.mark.sandbox
 DEADLINE_SECONDS = 120
@@ -64,7 +66,15 @@ def ec2(sandbox: Sandbox) -> Iterator[Any]:
     made.close()
 
 
-def launch(ec2: Any, name: str, cluster: str, user_data: str) -> str:
+AL2 = """#!/bin/bash
+/etc/eks/bootstrap.sh {cluster} --use-max-pods false --kubelet-extra-args \\
+  '--node-labels=fleet={fleet} --register-with-taints=dedicated=batch:NoSchedule --max-pods=20'
+"""
+
+
+def launch(
+    ec2: Any, name: str, cluster: str, user_data: str, instance_type: str = "r5.xlarge"
+) -> str:
     """A fleet of one instance; its id."""
     tags = [{"Key": "cluster", "Value": cluster}, {"Key": "fleet", "Value": name}]
     data = {
@@ -82,7 +92,7 @@ def launch(ec2: Any, name: str, cluster: str, user_data: str) -> str:
                     "LaunchTemplateId": template["LaunchTemplate"]["LaunchTemplateId"],
                     "Version": "$Latest",
                 },
-                "Overrides": [{"InstanceType": "r5.xlarge", "SubnetId": subnet}],
+                "Overrides": [{"InstanceType": instance_type, "SubnetId": subnet}],
             }
         ],
         TargetCapacitySpecification={
@@ -128,6 +138,45 @@ def test_instance_joins_as_ready_node_and_leaves_with_its_end(
 
 def _is_new(node: Any) -> bool:
     return any(t.key == "node.kubernetes.io/not-ready" for t in node.spec.taints or [])
+
+
+def test_instances_of_al2_join_by_what_their_bootstrap_script_is_told(
+    core: Any, ec2: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Fleets with ami_type AL2 would never get a node; one bad instance may hold up no other."""
+    said = {
+        "nothing": ("", "is empty"),
+        "elsewhere": (
+            AL2.format(cluster="other", fleet="elsewhere"),
+            "names the cluster other, not analytics",
+        ),
+        "refused": (AL2.format(cluster="analytics", fleet="not/a/value"), "metadata.labels"),
+    }
+    for name, (user_data, _) in said.items():
+        launch(ec2, name, "analytics", user_data, "r5.2xlarge")
+    user_data = AL2.format(cluster="analytics", fleet="al2")
+    fleet = launch(ec2, "al2", "analytics", user_data, "r5.2xlarge")
+    make: Any = watch.Watch
+    stream = make()
+    found: Any = None
+    for event in stream.stream(core.list_node, timeout_seconds=DEADLINE_SECONDS):
+        labels = event["object"].metadata.labels
+        if labels["node.kubernetes.io/instance-type"] == "r5.2xlarge" and is_ready(event["object"]):
+            found = event["object"]
+            stream.stop()
+            break
+    members = ec2.describe_fleet_instances(FleetId=fleet)["ActiveInstances"]
+    assert [member["InstanceId"] for member in members] == [found.spec.provider_id.split("/")[-1]]
+    assert found.metadata.labels["fleet"] == "al2"
+    taints = [(taint.key, taint.value, taint.effect) for taint in found.spec.taints]
+    assert ("dedicated", "batch", "NoSchedule") in taints
+    assert found.status.allocatable["pods"] == "20"
+    for _, reason in said.values():
+        until(reason, partial(_lines_with, reason, caplog))
+
+
+def _lines_with(text: str, caplog: pytest.LogCaptureFixture) -> list[str]:
+    return [line for line in caplog.messages if text in line]
 
 
 def test_instance_of_auto_scaling_group_joins(core: Any, sandbox: Sandbox, ec2: Any) -> None:

@@ -68,6 +68,19 @@ def test_instances_of_a_warm_pool_are_set_aside(listed: bool) -> None:
     assert all(each.set_aside and each.protected for key, each in found.items() if key != "i-1")
 
 
+def test_warm_instance_is_set_aside_without_the_pools_configuration() -> None:
+    """Its state says enough: in a saved answer without the configuration its node was ended."""
+    untagged = {**running("i-3"), "Tags": [{"Key": "cluster", "Value": "analytics"}]}
+    found = members(
+        reservations(running("i-1"), running("i-2"), untagged, running("i-4", "pending")),
+        states={"i-1": "InService", "i-2": "Warmed:Running", "i-3": "Warmed:Stopped"},
+    )
+    assert {key for key, each in found.items() if each.counts} == {"i-1", "i-4"}
+    assert {key for key, each in found.items() if each.set_aside} == {"i-2", "i-3"}
+    assert all(found[key].protected for key in ("i-2", "i-3"))
+    assert {each.fleet_id for each in found.values()} == {"workers"}
+
+
 def test_instance_that_a_group_does_not_list_yet_counts() -> None:
     """Answers of two services: without a warm pool it is one that has just been launched."""
     found = members(

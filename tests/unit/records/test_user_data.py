@@ -1,10 +1,11 @@
 """What is read from user data, and that nothing else is."""
 
+import base64
 import json
 
 import pytest
 
-from reconciler.gitops.adoption.user_data import FirstBoot, read_boot
+from reconciler.records.user_data import FirstBoot, read_boot
 
 
 def al2023(**kubelet: object) -> str:
@@ -244,3 +245,77 @@ def test_other_branches_of_a_script_add_no_labels() -> None:
         "fi\n"
     )
     assert boot.labels == {"team": "a", "b": "c"}
+
+
+CALL = "/etc/eks/bootstrap.sh"
+
+
+@pytest.mark.parametrize(
+    ("script", "cluster"),
+    [
+        (f"{CALL} analytics", "analytics"),
+        (f"{CALL} 'analytics' --use-max-pods true", "analytics"),
+        (f"exec {CALL} --use-max-pods true \\\n  --kubelet-extra-args '' analytics", "analytics"),
+        (f"{CALL} analytics; echo 'the end", "analytics"),
+        (f"{CALL} analytics\necho other's", "analytics"),
+        (f"# {CALL} starts the kubelet\n{CALL} analytics", "analytics"),
+        (f"sed -i s/a/b/ {CALL}\n{CALL} analytics", "analytics"),
+        (f"sed -i s/a/b/ {CALL} && {CALL} analytics", "analytics"),
+        (f"test -x {CALL} || exit 1\n{CALL} analytics", "analytics"),
+        (f'{CALL} "${{CLUSTER}}"', ""),
+        (f"{CALL} $(cat /etc/cluster)\n{CALL} other", ""),
+        (f"{CALL} # sets the kubelet up\n{CALL} analytics", "analytics"),
+        (f"{CALL} --use-max-pods", ""),
+        (f"{CALL} 'analytics", ""),
+        (f"{CALL}", ""),
+    ],
+)
+def test_cluster_is_the_word_that_bootstrap_is_given(script: str, cluster: str) -> None:
+    """By another word of the script nodes would be taken for those of another cluster."""
+    boot = read_boot(f"#!/bin/bash\n{script}\n")
+    assert (boot.ami_type, boot.cluster) == ("AL2", cluster)
+
+
+def test_every_image_says_its_cluster() -> None:
+    """A node joins the cluster that its user data names."""
+    assert read_boot(al2023()).cluster == "analytics"
+    assert read_boot(f'{BOTTLEROCKET}[settings.kubernetes]\n"x" = 1\n').cluster == ""
+    named = BOTTLEROCKET.replace('"max-pods"', '"cluster-name" = "analytics"\n"max-pods"')
+    assert read_boot(named).cluster == "analytics"
+    assert read_boot(al2023().replace('"analytics"', "7")).cluster == ""
+
+
+def test_al2_script_says_what_is_kept_from_pods() -> None:
+    """A fleet of the module that is imported would come back without its reservations."""
+    flags = "--kube-reserved=cpu=100m,memory=1Gi --eviction-hard=memory.available<5%"
+    call = f"{CALL} a --use-max-pods false --kubelet-extra-args '{flags}'\n"
+    others = "#" + call.replace("100m", "200m")
+    assert read_boot(f"#!/bin/bash\n{call}{others}").variables == {
+        "max_pods": 110,
+        "kube_reserved": {"cpu": "100m", "memory": "1Gi"},
+        "eviction_hard": {"memory.available": "5%"},
+    }
+    assert read_boot(f"{CALL} a --use-max-pods true\n").variables == {}
+    assert read_boot(f"# max-pods as in {CALL} --use-max-pods false\n") == FirstBoot()
+
+
+def test_what_a_script_finds_out_at_boot_is_left_out() -> None:
+    """`${ZONE}` is no label of any node."""
+    flags = "--node-labels=team=data,zone=${ZONE},id=`id` --register-with-taints=a=$B:NoSchedule"
+    boot = read_boot(f'{CALL} a --kubelet-extra-args "{flags}"\n')
+    assert (boot.labels, boot.taints) == ({"team": "data"}, ())
+
+
+def test_node_config_that_a_script_writes_is_read() -> None:
+    """Its nodes would have no labels, and pods that select them would start none."""
+    script = f"#!/bin/bash\ncat >/run/n.yaml <<'END'\n{ALONE}\nEND\nnodeadm init -c file:///run/n\n"
+    assert read_boot(script).labels == {"team": "data", "sector": "primary"}
+
+
+@pytest.mark.parametrize("text", [ALONE, AL2], ids=["NodeConfig", "bootstrap.sh"])
+def test_encoded_mime_parts_are_read(text: str) -> None:
+    """Terraform's cloudinit provider encodes them where it is asked to."""
+    part = base64.encodebytes(text.encode()).decode()
+    head = 'MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary="//"\n\n--//\n'
+    coded = f"{head}Content-Transfer-Encoding: base64\n\n{part}\n--//--\n"
+    assert read_boot(coded) == read_boot(text)

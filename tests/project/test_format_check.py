@@ -4,21 +4,16 @@ import subprocess
 from pathlib import Path
 
 import pytest
-import yaml
 
-ROOT = Path(__file__).parents[2]
-GITHUB = ROOT / "ci/github-actions.yml"
-GITLAB = ROOT / "ci/gitlab-ci.yml"
+from tests.project.pipelines import GITHUB, GITLAB, gitlab_jobs, steps_of
 
 
 def format_check(file: Path) -> str:
     """The command of a pipeline that checks Terraform's format."""
     if file == GITHUB:
-        steps = yaml.safe_load(file.read_text())["jobs"]["plan"]["steps"]
-        commands = [str(step.get("run", "")) for step in steps]
+        commands = [str(step.get("run", "")) for step in steps_of("plan")]
     else:
-        jobs = yaml.safe_load(file.read_text().split("\n---\n")[1])
-        commands = jobs["plan $[[ inputs.root ]]"]["script"]
+        commands = gitlab_jobs()["plan $[[ inputs.root ]]"]["script"]
     (found,) = [each for each in commands if "terraform fmt" in each]
     return found
 

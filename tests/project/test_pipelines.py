@@ -13,11 +13,9 @@ import yaml
 
 from reconciler import __version__
 from tests.project.go_tools import go_tool
+from tests.project.pipelines import GITHUB, GITLAB, ROOT, github, gitlab_jobs, steps_of
 
-ROOT = Path(__file__).parents[2]
-GITHUB = ROOT / "ci/github-actions.yml"
 RELEASE = ROOT / ".github/workflows/release.yml"
-GITLAB = ROOT / "ci/gitlab-ci.yml"
 ACTIONLINT = "github.com/rhysd/actionlint/cmd/actionlint@v1.7.8"
 TIMEOUT_SECONDS = 280
 _ENVIRONMENT = dict(os.environ)  # noqa: TID251 - programs need PATH and HOME
@@ -80,7 +78,7 @@ def test_actions_are_pinned_to_commits() -> None:
 
 def test_expressions_never_reach_a_shell() -> None:
     """A branch's name pasted into a script is a program of whoever opens the pull request."""
-    workflow = yaml.safe_load(GITHUB.read_text())
+    workflow = github()
     steps = [step for job in workflow["jobs"].values() for step in job["steps"]]
     scripts = [step["run"] for step in steps if "run" in step]
     pasted = {found for script in scripts for found in re.findall(r"\$\{\{[^}]*\}\}", script)}
@@ -89,7 +87,7 @@ def test_expressions_never_reach_a_shell() -> None:
 
 def test_only_jobs_of_main_get_the_role_that_writes() -> None:
     """What runs for a pull request must not be able to change anything."""
-    workflow = yaml.safe_load(GITHUB.read_text())
+    workflow = github()
     environments = {"apply": "fleets", "finish": "fleets-finish"}
     for name, job in workflow["jobs"].items():
         if name in {"pending", "apply"}:
@@ -104,12 +102,6 @@ def test_only_jobs_of_main_get_the_role_that_writes() -> None:
         assert ("AWS_APPLY_ROLE" in str(job)) == (name in environments), name
         assert job.get("environment") == environments.get(name), name
         assert "write" not in str(job.get("permissions", {}).get("contents", "")), name
-
-
-def steps_of(job: str) -> list[dict[str, str]]:
-    """The steps of a job on GitHub."""
-    found: list[dict[str, str]] = yaml.safe_load(GITHUB.read_text())["jobs"][job]["steps"]
-    return found
 
 
 def test_faults_of_a_config_are_told_before_a_role_is_needed() -> None:
@@ -136,7 +128,7 @@ def assert_hashed(script: str) -> None:
 
 def test_programs_are_installed_by_hash_and_before_there_are_credentials() -> None:
     """A package that was replaced in the index would run with the role that applies."""
-    workflow = yaml.safe_load(GITHUB.read_text())
+    workflow = github()
     assert_hashed(workflow["env"]["INSTALL"])
     for name, job in workflow["jobs"].items():
         told = [str(step.get("run", step.get("uses", ""))) for step in job["steps"]]
@@ -163,12 +155,6 @@ def test_shipped_requirements_are_where_the_pipelines_look() -> None:
         pins = [line for line in text.splitlines() if re.match(r"[a-z]", line)]
         assert pins
         assert all(re.search(r"==.*--hash=sha256:[0-9a-f]{64}", line) for line in pins)
-
-
-def gitlab_jobs() -> dict[str, dict[str, Any]]:
-    """Jobs and templates on GitLab."""
-    document = yaml.safe_load(GITLAB.read_text().split("\n---\n")[1])
-    return {name: job for name, job in document.items() if isinstance(job, dict)}
 
 
 def runs(job: dict[str, Any], variables: dict[str, str], changed: set[str], there: bool) -> str:
@@ -265,7 +251,7 @@ def test_gitlab_finishes_removals_on_a_schedule_of_its_own(
 
 def test_github_finishes_removals_on_a_schedule_that_the_team_switches_on() -> None:
     """A job that fails every 15 minutes where nobody made its environment is switched off."""
-    workflow = yaml.safe_load(GITHUB.read_text())
+    workflow = github()
     crons = [each["cron"] for each in workflow[True]["schedule"]]
     named = {
         name: re.findall(r"github\.event\.schedule == '([^']*)'", str(job.get("if", "")))
@@ -285,7 +271,7 @@ def test_github_finishes_removals_on_a_schedule_that_the_team_switches_on() -> N
 
 def test_github_starts_again_for_what_was_drained_since() -> None:
     """A run of an older commit cannot be repeated once a month has passed."""
-    workflow = yaml.safe_load(GITHUB.read_text())
+    workflow = github()
     assert "workflow_dispatch" in workflow[True]  # YAML 1.1 reads the key `on` as a truth value
     assert "'push'" not in GITHUB.read_text()
 
@@ -314,7 +300,7 @@ def test_each_cluster_is_planned_and_applied_with_its_own_role() -> None:
 def test_credentials_last_as_long_as_an_apply() -> None:
     """Credentials that expire in the middle leave half a change and a lock behind."""
     (seconds,) = re.findall(r"role-duration-seconds': (\d+)", str(steps_of("apply")))
-    minutes = yaml.safe_load(GITHUB.read_text())["jobs"]["apply"]["timeout-minutes"]
+    minutes = github()["jobs"]["apply"]["timeout-minutes"]
     granted = re.search(
         r'"apply" \? (\d+)', (ROOT / "terraform/reconciler/pipelines.tf").read_text()
     )
@@ -333,16 +319,15 @@ def test_every_stage_is_told_its_config() -> None:
 
 def test_gitlab_environments_are_one_per_cluster() -> None:
     """GitLab fails the waiting apply of one cluster after a newer pipeline applied another's."""
-    document = yaml.safe_load(GITLAB.read_text().split("\n---\n")[1])
-    names = [job["environment"]["name"] for job in document.values() if "environment" in job]
+    jobs = gitlab_jobs().values()
+    names = [job["environment"]["name"] for job in jobs if "environment" in job]
     assert names
     assert all("$[[ inputs.root ]]" in name for name in names)
 
 
 def test_gitlab_jobs_share_no_name_between_clusters() -> None:
     """Two inclusions with equal names would silently be one job."""
-    document = yaml.safe_load(GITLAB.read_text().split("\n---\n")[1])
-    jobs = [name for name, job in document.items() if isinstance(job, dict)]
+    jobs = gitlab_jobs()
     assert jobs
     assert all("$[[ inputs.root ]]" in name for name in jobs)
 

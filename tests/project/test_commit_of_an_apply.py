@@ -1,6 +1,7 @@
 """At which commit the shipped pipelines apply."""
 
 import os
+import re
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -8,9 +9,10 @@ from typing import Any
 import pytest
 
 from tests.git_remote import git, make_remote, write_and_push
-from tests.project.pipelines import github, gitlab_jobs, steps_of
+from tests.project.pipelines import GITHUB, github, gitlab_jobs, steps_of
 
 TIMEOUT_SECONDS = 60
+BRANCH = "${{ format('refs/heads/{0}', env.BRANCH) }}"
 PROGRAM = """#!/bin/sh
 echo "$*"
 git rev-parse HEAD
@@ -81,10 +83,36 @@ def test_gitlab_applies_no_plan_that_a_newer_commit_brings(work: Path) -> None:
     assert "plan/report.json" in done.stderr
 
 
+def checkout_of(job: str) -> dict[str, Any]:
+    """With what a job on GitHub checks out."""
+    (found,) = [step for step in steps_of(job) if "actions/checkout" in step.get("uses", "")]
+    options: dict[str, Any] = dict(found["with"])
+    return options
+
+
 def test_github_changes_ec2_at_the_head_of_the_branch() -> None:
     """A job of an older run would otherwise not see what was merged since."""
-    jobs: dict[str, Any] = github()["jobs"]
-    for job in ("apply", "finish"):
-        (checkout,) = [step for step in steps_of(job) if "actions/checkout" in step.get("uses", "")]
-        assert "ref" in checkout["with"], job
-    assert "--allow-newer-commit" in str(jobs["apply"]["steps"])
+    assert checkout_of("apply")["ref"] == "${{ github.ref }}"
+    assert checkout_of("finish")["ref"] == BRANCH
+    assert "--allow-newer-commit" in str(steps_of("apply"))
+
+
+def test_github_names_the_branch_in_two_places_that_must_agree() -> None:
+    """With another branch in `branches` alone everything was planned, green, and never applied."""
+    workflow = github()
+    assert workflow[True]["push"]["branches"] == [workflow["env"]["BRANCH"]] == ["main"]
+    code = re.sub(r"(?m)#.*$", "", GITHUB.read_text())
+    assert re.findall(r".*\bmain\b.*", code) == ["    branches: [main] ", "  BRANCH: main"]
+    first = steps_of("roots")[0]
+    assert first["if"] == "github.event_name == 'push' && github.ref_name != env.BRANCH"
+    assert first["run"].endswith("exit 1\n")
+    of_branch = "${{ github.ref == format('refs/heads/{0}', env.BRANCH) }}"
+    assert workflow["jobs"]["roots"]["outputs"]["applies"] == of_branch
+
+
+def test_github_schedules_look_at_the_branch_that_is_applied() -> None:
+    """GitHub starts a schedule on the default branch, whose configs may be others or none."""
+    for job in ("finish", "drift"):
+        assert checkout_of(job)["ref"] == BRANCH, job
+    ref = f"${{{{ github.event_name == 'schedule' && {BRANCH[4:-3]} || '' }}}}"
+    assert checkout_of("roots")["ref"] == ref

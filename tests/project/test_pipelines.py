@@ -182,6 +182,7 @@ def _value(side: str, variables: dict[str, str]) -> str:
 
 
 CONFIG_FILE, RENDERED = "$[[ inputs.config ]]", "$[[ inputs.root ]]/main.tf"
+NAMED = "$[[ inputs.files ]]"
 MAIN = {"CI_COMMIT_BRANCH": "main", "CI_DEFAULT_BRANCH": "main"}
 
 
@@ -194,6 +195,9 @@ MAIN = {"CI_COMMIT_BRANCH": "main", "CI_DEFAULT_BRANCH": "main"}
         ("web", "main", set(), True, "on_success", "manual"),
         ("push", "main", {RENDERED}, True, "on_success", "manual"),
         ("push", "main", {"other/sectors.yaml"}, True, "", ""),
+        # A policy file may have faults, and Terraform does not see it.
+        ("push", "main", {NAMED}, True, "on_success", ""),
+        ("merge_request_event", "", {NAMED}, True, "on_success", ""),
         # The config of a new cluster comes a commit earlier than its root module.
         ("push", "main", {CONFIG_FILE}, False, "", ""),
         ("merge_request_event", "", {CONFIG_FILE}, False, "on_success", ""),

@@ -6,10 +6,11 @@ from pathlib import Path
 
 from reconciler.adapters.git.checkout import GitCheckout
 from reconciler.config.document import read_document
-from reconciler.config.loader import parse_config, read_config_bytes
+from reconciler.config.loader import files_named, parse_config, read_config_bytes
 from reconciler.config.resolve import further_regions_of
 from reconciler.gitops.rendering.render import TFVARS
 from reconciler.gitops.rendering.targets import RenderTarget, find_targets, not_found, overlooked
+from reconciler.gitops.repository.followed import beside
 from reconciler.gitops.repository.roots import changed_roots, cluster_in, gone_configs
 from reconciler.model.errors import ConfigError
 
@@ -64,9 +65,10 @@ def roots_of_checkout(
     # A pull request may add a Region, of which nothing is rendered yet.
     seen = set() if rendered else there if changed is None else there & set(changed)
     further = {path: _further_regions_of(path) for path in seen}
+    named = {} if changed is None else {path: _files_named_by(path) for path in there}
     roots = tuple(
         CheckoutRoot(target=target, cluster=_cluster_of(target.config_path))
-        for target in changed_roots(files, configs, output, changed, further)
+        for target in changed_roots(files, configs, output, changed, further, named)
         if target.config_path in there
         and (not rendered or f"{target.output_dir}/{TFVARS}" in files)
         and (not removing or _approves_removals(target.config_path))
@@ -97,6 +99,14 @@ def _further_regions_of(config: str) -> tuple[str, ...]:
     """Return the further Regions that a config is rendered for; none of one with faults."""
     try:
         return further_regions_of(parse_config(read_config_bytes(config), name=config))
+    except ConfigError:
+        return ()
+
+
+def _files_named_by(config: str) -> tuple[str, ...]:
+    """Return the paths of the files that a config names; none of an unreadable one."""
+    try:
+        return tuple(beside(config, files_named(read_config_bytes(config))).values())
     except ConfigError:
         return ()
 

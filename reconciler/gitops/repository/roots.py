@@ -21,7 +21,8 @@ from reconciler.model.errors import ConfigError, UsageError
 NAME_MAX: Final = 100
 _PLAIN: Final = re.compile(r"[A-Za-z0-9_/-]+", re.ASCII)
 _DIGEST: Final = 8
-NO_REGIONS: Final[Mapping[str, Collection[str]]] = {}
+NONE: Final[Mapping[str, Collection[str]]] = {}
+"""No further Regions, and no files that a config names."""
 
 
 def changed_roots(
@@ -29,9 +30,12 @@ def changed_roots(
     patterns: Sequence[str],
     output: str = DEFAULT_OUTPUT,
     changed: Collection[str] | None = None,
-    further: Mapping[str, Collection[str]] = NO_REGIONS,
+    further: Mapping[str, Collection[str]] = NONE,
+    named: Mapping[str, Collection[str]] = NONE,
 ) -> tuple[RenderTarget, ...]:
-    """Return the root modules whose config or directory changed, sorted.
+    """Return the root modules whose config, with the files that it names, or directory changed.
+
+    They are sorted.
 
     The root modules of further Regions are those that were rendered, and those in `further`: a
     target each.
@@ -42,6 +46,8 @@ def changed_roots(
         output: The output directory, relative to each config's own.
         changed: Paths that changed, removed ones included; None: every target counts.
         further: Further Regions that a config will be rendered for, by its path.
+        named: Paths of files that a config names (a policy file, a catalogue), by its path: with a
+            fault in one of them the config has a fault.
 
     Raises:
         UsageError: A pattern is invalid, or two configs would share an output.
@@ -57,6 +63,7 @@ def changed_roots(
         target
         for target in every
         if target.config_path in changed
+        or not set(named.get(target.config_path, ())).isdisjoint(changed)
         or any(path.startswith(f"{target.output_dir}/") for path in changed)
     )
 

@@ -210,6 +210,28 @@ def test_config_that_was_removed_is_said_to_leave_its_fleets(tmp_path: Path) -> 
     assert done.stderr.count("\n") == 1
 
 
+@pytest.mark.parametrize("name", ["policy.yaml", "types/catalogue.yaml"])
+def test_pull_request_of_a_file_that_a_config_names_has_a_job_that_reads_it(
+    tmp_path: Path, name: str
+) -> None:
+    """With its fault on the branch the capacity loop takes over no later config, and all is green.
+
+    A file of that name beside a config that does not name it is none of its own.
+    """
+    naming = (
+        "cluster: one\ndescheduler: {policy_file: policy.yaml}\ncatalogue: types/catalogue.yaml\n"
+    )
+    repository = repository_of(tmp_path, a=naming, b="cluster: two\n", c="cluster: [\n")
+    first = git(repository, "rev-parse", "HEAD")
+    for cluster in "abc":
+        file = repository / "clusters" / cluster / name
+        file.parent.mkdir(exist_ok=True)
+        file.write_text("broken: [\n")
+    git(repository, "add", "--all")
+    git(repository, "commit", "-qm", "Change files beside the configs")
+    assert [root["cluster"] for root in roots_of(repository, "--since", first)] == ["one"]
+
+
 def test_roots_are_those_changed_since_a_commit(tmp_path: Path) -> None:
     """One job per cluster, and none for clusters that nobody touched."""
     git(tmp_path, "init", "-q", "-b", "main")

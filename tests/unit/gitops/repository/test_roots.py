@@ -42,3 +42,11 @@ def test_region_that_a_config_will_be_rendered_for_counts() -> None:
         "clusters/a/terraform",
         "clusters/a/terraform-us-east-1",
     ]
+
+
+def test_file_that_a_config_names_makes_its_root_count() -> None:
+    """A policy file with a fault was merged unseen, and no later config was taken over."""
+    named = {"clusters/a/sectors.yaml": ("clusters/a/policy.yaml",)}
+    found = changed_roots(FILES, PATTERNS, changed={"clusters/a/policy.yaml"}, named=named)
+    assert [target.output_dir for target in found] == ["clusters/a/terraform"]
+    assert changed_roots(FILES, PATTERNS, changed={"clusters/b/policy.yaml"}, named=named) == ()

@@ -14,10 +14,12 @@ from reconciler.adapters.git.checkout import GitCheckout
 from reconciler.gitops.repository.progress import PipelineStage, stage_context
 from reconciler.model.errors import PortError, ToolError, UsageError
 from reconciler.ports.forge import CommitStatus, Forge, StatusState
+from reconciler.ports.repository import CommitId
 
 ForgeChoice = Literal["auto", "github", "gitlab", "none"]
 
 _PULL_REFERENCE = re.compile(r"refs/pull/([0-9]+)/merge")
+_COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _NUMBER_DIGITS_MAX = 18
 """How many digits the number of a pull request may have, as databases store it."""
 _TOKENS = ("RECONCILER_FORGE_TOKEN", "RECONCILER_GIT_TOKEN")
@@ -95,7 +97,11 @@ def pipeline_request() -> PipelineRequest | None:
 
 
 def stage_shown(
-    stage: PipelineStage, directory: Path, *, once: bool = False
+    stage: PipelineStage,
+    directory: Path,
+    *,
+    unless: StatusState | None = None,
+    commit: str = "",
 ) -> Callable[[StatusState, str], None]:
     """Return a function that publishes how a stage ends, on the commit that it runs for.
 
@@ -105,8 +111,8 @@ def stage_shown(
     Args:
         stage: Which one.
         directory: The root module.
-        once: Whether to publish no state that the commit has already: forges take a limited number
-            of statuses for a commit, and a schedule publishes the same all day.
+        unless: Nothing is published on a commit of which the stage is known to have ended so.
+        commit: Full name of the commit; anything else: that of the checkout.
     """
     pipeline = _pipeline()
     if pipeline is None or pipeline.number is not None or not _has_token():
@@ -116,16 +122,14 @@ def stage_shown(
         return lambda _state, _description: None
     port = forge(pipeline.settings())
     context = stage_context(stage, checkout.prefix)
+    on = CommitId(commit) if _COMMIT.fullmatch(commit) else checkout.commit
 
     def show(state: StatusState, description: str) -> None:
         with suppress(PortError, ToolError):
-            if once and port.statuses(checkout.commit).get(context) == state:
+            if unless is not None and port.statuses(on).get(context) == unless:
                 return
         with suppress(PortError, ToolError):
-            port.set_status(
-                checkout.commit,
-                CommitStatus(context=context, state=state, description=description),
-            )
+            port.set_status(on, CommitStatus(context=context, state=state, description=description))
 
     return show
 

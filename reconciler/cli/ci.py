@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from reconciler.cli.ci_finish import finish
-from reconciler.cli.ci_stage import show_nothing_to_apply, stage_shown_as
+from reconciler.cli.ci_stage import apply_shown, plan_shown, show_nothing_to_apply
 from reconciler.cli.options.ci import (
     BackendOption,
     ConfigOption,
@@ -101,7 +101,7 @@ def plan(
     from reconciler.gitops.terraform_plan.report import report_json  # noqa: PLC0415 - heavy
     from reconciler.gitops.terraform_plan.summary import summary  # noqa: PLC0415 - heavy
 
-    with stage_shown_as("plan", directory) as outcome:
+    with plan_shown(directory) as outcome:
         stages = ci_stages(
             directory,
             out,
@@ -164,7 +164,7 @@ def apply(
     made again first, and applied if it still does the same. An approved removal of a fleet that
     is not drained yet is left out: everything else is applied, and the exit code is 1.
     """
-    with stage_shown_as("apply", directory) as outcome:
+    with apply_shown(directory, kept) as outcome:
         stages = ci_stages(
             directory,
             kept,
@@ -176,7 +176,7 @@ def apply(
             allow_newer_commit=allow_newer_commit,
         )
         with working("applying with Terraform"):
-            applied = stages.apply(digest=digest)
+            applied = stages.apply(digest=digest, accepted=outcome.accepted)
         outcome.failed = bool(applied.waiting)
         outcome.detail = "everything but removals that wait for a drain: see the job"
     if (form := wanted(output)) is not Output.TABLE:

@@ -172,11 +172,13 @@ class Pipeline:
         settings = self._settings
         assert_only_ours(settings.module, allowed=settings.allow_files, without=settings.plans.path)
 
-    def apply(self, *, digest: str = "") -> Applied:
+    def apply(self, *, digest: str = "", accepted: Callable[[], None] = lambda: None) -> Applied:
         """Apply the kept plan, if it is still the one that was approved.
 
         Args:
             digest: The digest that the reviewer saw; empty: the report's own is trusted.
+            accepted: Called once it is certain that the plan is of this checkout and of this state,
+                before anything is changed.
 
         Raises:
             Conflict: Commit, files, state or live capacity changed since the plan.
@@ -204,6 +206,7 @@ class Pipeline:
         moved = approved.inputs.differences(now)
         if moved:
             raise Conflict(where, f"stale: {'; '.join(moved)}", "plan and approve again")
+        accepted()
         if not approved.changes:
             return Applied(message="No changes: nothing to apply.")
         sources = self._terraform.sources(str(self._settings.plans.plan_file))

@@ -10,6 +10,7 @@ from reconciler.adapters.git.settings import GitSettings
 from reconciler.loops.second_loop.gitops_loop import GitopsLoop, GitopsSettings
 from tests.git_remote import make_remote
 from tests.sandbox.gitops.enforced import Enforced, enforcing
+from tests.sandbox.gitops.local_checkout import new_checkout
 from tests.sandbox.gitops.loop_world import (
     SETTINGS,
     ImmediateClock,
@@ -25,6 +26,12 @@ from tests.sandbox.gitops.team import Team, running_team
 def work(tmp_path: Path) -> Path:
     """A person's clone of a config repository."""
     return make_remote(tmp_path, {"sectors.yaml": config(5), "README.md": "ours\n"})
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    """A git checkout with a root module in `terraform/`."""
+    return new_checkout(tmp_path)
 
 
 @pytest.fixture

@@ -1,140 +1,15 @@
 """`reconciler ci` as a process over real Terraform, local state and terraform_data only."""
 
 import json
-import os
-import subprocess
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from tests import command
-from tests.forge_server import forge_server, on_branch
 from tests.git_remote import git
+from tests.sandbox.gitops.local_checkout import SLOW, applied, planned, reconciler, set_text
 from tests.terraform.needs import needs_terraform
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.terraform, needs_terraform]
-TIMEOUT_SECONDS = 120
-ROOT = """
-variable "text" {
-  type = string
-}
-resource "terraform_data" "thing" {
-  input = var.text
-}
-"""
-SLOW = ROOT + (
-    'resource "terraform_data" "slow" {\n  provisioner "local-exec" {\n'
-    '    command = "touch started; exec sleep 60"\n  }\n}\n'
-)
-
-WRITTEN_BY_HAND = ("main.tf", "backend.tf", "x.auto.tfvars.json", "fleets.auto.tfvars.json")
-"""Files of the root module here that no render wrote, and that the pipeline allows."""
-
-
-def reconciler(
-    *arguments: str, cwd: Path, environment: Mapping[str, str] | None = None
-) -> subprocess.CompletedProcess[str]:
-    """The program as a pipeline calls it."""
-    if arguments[1] in {"plan", "apply", "drift", "unlock"}:
-        arguments += tuple(f"--allow-file={each}" for each in WRITTEN_BY_HAND)
-    return command.reconciler(
-        *arguments,
-        cwd=cwd,
-        env={**os.environ, **(environment or {})},  # noqa: TID251 - the process inherits it
-        timeout_seconds=TIMEOUT_SECONDS,
-    )
-
-
-@pytest.fixture
-def checkout(tmp_path: Path) -> Path:
-    """A git checkout with a root module in `terraform/`."""
-    directory = tmp_path / "checkout"
-    (directory / "terraform").mkdir(parents=True)
-    git(tmp_path, "init", "-q", "-b", "main", "checkout")
-    (directory / ".gitignore").write_text(".terraform/\n.terraform.lock.hcl\n*.tfstate*\n")
-    (directory / "terraform" / "main.tf").write_text(ROOT)
-    set_text(directory, "one")
-    return directory
-
-
-def test_stages_are_shown_beside_the_commit_on_a_branch(checkout: Path) -> None:
-    """`reconciler status` follows a change to EC2 by what the pipeline says there."""
-    with forge_server("github") as forge:
-        where = on_branch(forge.address)
-        stages = ["--dir", "terraform"]
-        for stage in (
-            ("plan", "--out", "../plan"),
-            ("apply", "--plan", "../plan"),
-            ("apply", "--plan", "nowhere"),
-        ):
-            reconciler("ci", *stage, *stages, cwd=checkout, environment=where)
-        shown = [(body["context"], body["state"]) for _, body in forge.statuses]
-        before = len(shown)
-        request = {**where, "GITHUB_REF": "refs/pull/7/merge"}
-        reconciler("ci", "plan", *stages, "--out", "../plan", cwd=checkout, environment=request)
-        assert len(forge.statuses) == before
-    plan, apply = "fleet-reconciler/plan/terraform", "fleet-reconciler/apply/terraform"
-    assert shown == [
-        (plan, "pending"),
-        (plan, "success"),
-        (apply, "pending"),
-        (apply, "success"),
-        (apply, "pending"),
-        (apply, "failure"),
-    ]
-    assert {commit for commit, _ in forge.statuses} == {git(checkout, "rev-parse", "HEAD")}
-
-
-def test_plan_without_changes_says_that_nothing_is_left_to_apply(checkout: Path) -> None:
-    """Pipelines start no apply for it: a new min_capacity would wait for an approval for ever.
-
-    A config that is not rendered yet must not be called applied by the plan of its own commit.
-    """
-    planned(checkout)
-    applied(checkout)
-    plan, apply = "fleet-reconciler/plan/terraform", "fleet-reconciler/apply/terraform"
-    stage = ("ci", "plan", "--dir", "terraform", "--out", "../plan")
-    for prepare, expected in (
-        (lambda: None, {plan: "success", apply: "success"}),
-        (lambda: set_config(checkout), {plan: "success"}),
-        (lambda: set_text(checkout, "two"), {plan: "success"}),
-    ):
-        prepare()
-        with forge_server("github") as forge:
-            reconciler(*stage, cwd=checkout, environment=on_branch(forge.address))
-        assert {body["context"]: body["state"] for _, body in forge.statuses} == expected
-
-
-def set_config(checkout: Path) -> None:
-    """Commit a config with a fleet that is not rendered."""
-    config = "cluster: one\nsectors: {primary: {kind: memory, fleets: [{size: small}]}}\n"
-    (checkout / "sectors.yaml").write_text(config)
-    (checkout / "terraform" / "fleets.auto.tfvars.json").write_text('{"fleets": {}}')
-    set_text(checkout, "one")
-
-
-def set_text(checkout: Path, text: str) -> str:
-    """Commit another value; the commit's name."""
-    values = checkout / "terraform" / "x.auto.tfvars.json"
-    values.write_text(json.dumps({"text": text}))
-    git(checkout, "add", "--all")
-    git(checkout, "commit", "-qm", f"Set {text}")
-    return git(checkout, "rev-parse", "HEAD")
-
-
-def planned(checkout: Path, *more: str) -> dict[str, Any]:
-    """A plan that was accepted; its report."""
-    done = reconciler("ci", "plan", "--dir", "terraform", "--out", "../plan", *more, cwd=checkout)
-    assert done.returncode == 0, done.stderr
-    report: dict[str, Any] = json.loads(done.stdout)
-    return report
-
-
-def applied(checkout: Path, *more: str) -> subprocess.CompletedProcess[str]:
-    """The apply of the kept plan."""
-    return reconciler("ci", "apply", "--dir", "terraform", "--plan", "../plan", *more, cwd=checkout)
 
 
 def test_plan_is_kept_with_digest_and_summary_then_applied(checkout: Path) -> None:

@@ -16,9 +16,9 @@ def github() -> dict[Any, Any]:
     return found
 
 
-def steps_of(job: str) -> list[dict[str, str]]:
+def steps_of(job: str) -> list[dict[str, Any]]:
     """The steps of a job on GitHub."""
-    found: list[dict[str, str]] = github()["jobs"][job]["steps"]
+    found: list[dict[str, Any]] = github()["jobs"][job]["steps"]
     return found
 
 

@@ -31,6 +31,7 @@ from reconciler.cli.terminal.output import (
 )
 from reconciler.cli.terminal.progress_line import working
 from reconciler.machine.private_folder import PrivateFolder
+from reconciler.model.errors import InputError
 
 EXAMPLE = "reconciler ci plan --dir terraform --out plan && reconciler ci apply --dir terraform --plan plan"  # noqa: E501 - one line to copy
 EXAMPLES = {
@@ -277,13 +278,22 @@ def comment(
 ) -> None:
     """Show the summary of a plan on the pull request that this pipeline runs for.
 
-    The comment of an earlier run is replaced. The token is in RECONCILER_FORGE_TOKEN, or in the
-    file that RECONCILER_FORGE_TOKEN_FILE names. Outside of a pull request nothing is done.
+    The comment of an earlier run is replaced; if PLAN has no summary, because the job failed before
+    its plan, the comment says so and the exit code is 1. The token is in RECONCILER_FORGE_TOKEN, or
+    in the file that RECONCILER_FORGE_TOKEN_FILE names. Outside of a pull request nothing is done.
     """
     from reconciler.bootstrap.forge import pipeline_request  # noqa: PLC0415 - heavy
-    from reconciler.gitops.terraform_plan.directory import PlanDirectory  # noqa: PLC0415 - heavy
+    from reconciler.gitops.terraform_plan.directory import (  # noqa: PLC0415 - heavy
+        NO_PLAN,
+        PlanDirectory,
+    )
 
-    text = PlanDirectory(kept).summary()
+    try:
+        text = PlanDirectory(kept).summary()
+    except InputError:
+        if (request := pipeline_request()) is not None:
+            request.forge.comment(request.number, name, NO_PLAN)
+        raise
     request = pipeline_request()
     if request is None:
         print_line("no pull request: nothing to comment on")

@@ -356,3 +356,12 @@ def test_release_needs_the_version_in_every_place_that_names_it() -> None:
     assert good.returncode == 0, good.stdout
     other = call("bash", "-euo", "pipefail", "-c", check, GITHUB_REF_NAME="v99.0.0")
     assert other.returncode != 0
+
+
+def test_comment_is_written_however_the_job_of_the_plan_ends() -> None:
+    """What an earlier push was planned as stayed on the pull request as if it were of this one."""
+    (step,) = [step for step in steps_of("plan") if "ci comment" in step.get("run", "")]
+    ours = "!cancelled() && github.event_name == 'pull_request' && env.OURS == 'true'"
+    assert step["if"] == f"${{{{ {ours} }}}}"
+    (rule,) = gitlab_jobs()["comment $[[ inputs.root ]]"]["rules"]
+    assert rule["when"] == "always"

@@ -22,6 +22,11 @@ REPLANNED = "replanned.tfplan"
 REPORT = "report.json"
 SUMMARY = "summary.md"
 LOCK = ".terraform.lock.hcl"
+NO_PLAN = (
+    "**No plan.** The job of the newest push failed before it had one: see its log. A summary of an"
+    " earlier push that was shown here does not hold any more.\n"
+)
+"""Is shown in place of the summary of an earlier plan."""
 LOCK_BYTES_MAX = 1 << 20
 _TEXT_BYTES_MAX = 64 << 20
 """Of a report or a summary; both have some hundred bytes per fleet and finding."""

@@ -42,29 +42,41 @@ def plan(tmp_path: Path) -> Path:
     return tmp_path / "plan"
 
 
+def on_pull_request(kind: str, address: str) -> dict[str, str]:
+    """What a job of pull request 7 has in its environment, with a token."""
+    token = {"RECONCILER_FORGE_TOKEN": TOKEN}
+    if kind == "github":
+        named = {"GITHUB_API_URL": address, "GITHUB_REPOSITORY": PROJECT}
+        return {**token, **named, "GITHUB_REF": "refs/pull/7/merge"}
+    named = {"CI_API_V4_URL": address, "CI_PROJECT_PATH": PROJECT}
+    return {**token, **named, "CI_MERGE_REQUEST_IID": "7"}
+
+
 @pytest.mark.parametrize("kind", ["github", "gitlab"])
 def test_summary_is_shown_on_the_pull_request_once(plan: Path, kind: str) -> None:
     """The reviewer approves what is shown there."""
     with forge_server(kind) as forge:
-        where = {
-            "github": {
-                "GITHUB_REF": "refs/pull/7/merge",
-                "GITHUB_API_URL": forge.address,
-                "GITHUB_REPOSITORY": PROJECT,
-            },
-            "gitlab": {
-                "CI_API_V4_URL": forge.address,
-                "CI_PROJECT_PATH": PROJECT,
-                "CI_MERGE_REQUEST_IID": "7",
-            },
-        }[kind]
+        where = on_pull_request(kind, forge.address)
         for _ in range(2):
-            done = ci(
-                "comment", "--plan", "plan", cwd=plan.parent, RECONCILER_FORGE_TOKEN=TOKEN, **where
-            )
+            done = ci("comment", "--plan", "plan", cwd=plan.parent, **where)
             assert (done.returncode, done.stdout) == (0, "shown on pull request 7\n"), done.stderr
     [comment] = forge.comments
     assert (comment["number"], comment["body"].endswith("## 2 fleets to create\n")) == (7, True)
+
+
+@pytest.mark.parametrize("kind", ["github", "gitlab"])
+def test_push_without_a_plan_takes_back_what_an_earlier_one_showed(plan: Path, kind: str) -> None:
+    """The comment went on saying "2 fleets to create" of a config that is refused by now."""
+    with forge_server(kind) as forge:
+        where = on_pull_request(kind, forge.address)
+        assert ci("comment", "--plan", "plan", cwd=plan.parent, **where).returncode == 0
+        (plan / "summary.md").unlink()
+        done = ci("comment", "--plan", "plan", cwd=plan.parent, **where)
+        assert (done.returncode, done.stderr.count("\n")) == (1, 1)
+        assert "there is no summary" in done.stderr
+    [comment] = forge.comments
+    assert "2 fleets to create" not in comment["body"]
+    assert "No plan" in comment["body"]
 
 
 def test_push_pipeline_has_nothing_to_comment_on(plan: Path) -> None:

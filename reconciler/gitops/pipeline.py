@@ -20,7 +20,8 @@ from reconciler.gitops.drift.drift import Drift, DriftReport, drift_report, flee
 from reconciler.gitops.rendering.render import TFVARS
 from reconciler.gitops.terraform_plan.config_facts import ConfigFacts
 from reconciler.gitops.terraform_plan.directory import PlanDirectory, file_sha256, tree_sha256
-from reconciler.gitops.terraform_plan.guard import Finding, GuardPolicy, guard, hidden_programs
+from reconciler.gitops.terraform_plan.finding import Finding
+from reconciler.gitops.terraform_plan.guard import GuardPolicy, guard, hidden_programs
 from reconciler.gitops.terraform_plan.inputs import PlanInputs, essence
 from reconciler.gitops.terraform_plan.planned import (
     PlannedFleet,

@@ -8,7 +8,7 @@ from decimal import Decimal
 from typing import Any
 
 from reconciler.gitops.terraform_plan.config_facts import ConfigFacts, FleetLimits
-from reconciler.gitops.terraform_plan.guard import Finding, refused
+from reconciler.gitops.terraform_plan.finding import Finding, refused
 from reconciler.gitops.terraform_plan.inputs import PlanInputs, canonical, inputs_from, inputs_json
 from reconciler.gitops.terraform_plan.planned import PlannedFleet
 from reconciler.gitops.terraform_plan.pod_impact import PodImpact, impact_json

@@ -20,7 +20,7 @@ from reconciler.gitops.rendering.render import TFVARS, rendered_code
 from reconciler.gitops.rendering.root_module import S3Backend
 from reconciler.gitops.rendering.targets import MANIFEST
 from reconciler.gitops.terraform_plan.directory import LOCK, file_sha256
-from reconciler.gitops.terraform_plan.guard import Finding, refusal
+from reconciler.gitops.terraform_plan.finding import Finding, refusal
 from reconciler.model.errors import InputError, Refused, UsageError
 
 IMPORTS = "imports.tf"

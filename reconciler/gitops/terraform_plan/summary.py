@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from decimal import Decimal
 
 from reconciler.gitops.markdown import code
-from reconciler.gitops.terraform_plan.guard import Finding, refused
+from reconciler.gitops.terraform_plan.finding import Finding, refused
 from reconciler.gitops.terraform_plan.planned import PlannedFleet
 from reconciler.gitops.terraform_plan.replay import replay_lines
 from reconciler.gitops.terraform_plan.report import PlanReport, report_json

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from reconciler.gitops.terraform_plan.guard import Finding
+from reconciler.gitops.terraform_plan.finding import Finding
 from reconciler.gitops.terraform_plan.inputs import essence
 from reconciler.gitops.terraform_plan.pod_impact import PodImpact
 from reconciler.gitops.terraform_plan.report import STALE, approved_from, report_json

@@ -1,12 +1,15 @@
 """What happens between plan and apply, with Terraform and EC2 under the test's control."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from reconciler.config.loader import Purpose, parse_config
 from reconciler.gitops.applying.left_behind import IMPORTS
 from reconciler.gitops.pipeline import Pipeline, PipelineSettings
-from reconciler.gitops.rendering.render import TFVARS
+from reconciler.gitops.rendering.render import TFVARS, render
+from reconciler.gitops.rendering.root_module import root_module_of
 from reconciler.gitops.terraform_plan.config_facts import config_facts
 from reconciler.gitops.terraform_plan.directory import PlanDirectory
 from reconciler.model.errors import Conflict, Refused, Unavailable
@@ -152,18 +155,76 @@ def test_serial_that_moved_stops_the_apply(tmp_path: Path) -> None:
         pipeline.apply()
 
 
-def test_files_that_the_config_does_not_render_are_a_warning(tmp_path: Path) -> None:
-    """A reviewer must know that the plan is not of the config they read."""
+def stages_beside_a_config(
+    tmp_path: Path, config: bytes, terraform: ScriptedTerraform, *allowed: str
+) -> Pipeline:
+    """The pipeline over files that are a render of no fleets; all but the values are `allowed`."""
     cloud = OneFleetCloud(4)
     module = tmp_path / "module"
-    module.mkdir()
+    module.mkdir(exist_ok=True)
     (module / TFVARS).write_text('{"cluster_name": "analytics", "fleets": {}}')
-    config = b"cluster: analytics\nsectors: {primary: {kind: memory, fleets: [{size: small}]}}\n"
     settings = PipelineSettings(
-        module=module, plans=PlanDirectory(tmp_path / "plan"), facts=config_facts(config)
+        module=module,
+        plans=PlanDirectory(tmp_path / "plan"),
+        facts=config_facts(config),
+        allow_files=dict.fromkeys(allowed, ""),
     )
-    pipeline = Pipeline(
-        ScriptedTerraform(cloud), lambda _cluster, _groups: cloud, NoCheckout(), settings
-    )
+    return Pipeline(terraform, lambda _cluster, _groups: cloud, NoCheckout(), settings)
+
+
+CONFIG = b"cluster: analytics\nsectors: {primary: {kind: memory, fleets: [{size: small}]}}\n"
+
+
+@pytest.mark.parametrize(("changes", "severity"), [(False, "warning"), (True, "refused")])
+def test_plan_of_files_that_the_config_does_not_render_may_change_nothing(
+    tmp_path: Path, changes: bool, severity: str
+) -> None:
+    """A fleet that the config no longer has was made, since its review was merged late.
+
+    The commit of a config, which comes before its render, must not fail for it.
+    """
+    terraform = ScriptedTerraform(OneFleetCloud(4))
+    terraform.changes = changes
+    pipeline = stages_beside_a_config(tmp_path, CONFIG, terraform)
+    report = pipeline.plan()
+    (finding,) = report.findings
+    assert (finding.severity, finding.code) == (severity, "render/stale")
+    assert (report.allowed, report.nothing_to_apply) == (not changes, False)
+    if changes:
+        with pytest.raises(Refused, match="the guard refused this plan"):
+            pipeline.apply()
+    assert terraform.applied == []
+
+
+def test_files_that_the_pipeline_allows_may_differ_from_the_render(tmp_path: Path) -> None:
+    """Whoever changed a rendered file and named it in the pipeline could apply nothing any more."""
+    terraform = ScriptedTerraform(OneFleetCloud(4))
+    rendered = config_facts(CONFIG).rendered
+    pipeline = stages_beside_a_config(tmp_path, CONFIG, terraform, *rendered)
     (finding,) = pipeline.plan().findings
     assert (finding.severity, finding.code) == ("warning", "render/stale")
+    pipeline.apply()
+    assert len(terraform.applied) == 1
+
+
+def test_apply_finds_that_the_config_renders_to_other_files_by_now(tmp_path: Path) -> None:
+    """A catalogue beside the config may change in a commit that leaves the config alone."""
+    terraform = ScriptedTerraform(OneFleetCloud(4))
+    module = tmp_path / "module"
+    module.mkdir()
+    for file in render(root_module_of(parse_config(CONFIG, name="x", purpose=Purpose.RENDER))):
+        (module / file.path).parent.mkdir(parents=True, exist_ok=True)
+        (module / file.path).write_bytes(file.content)
+    settings = PipelineSettings(
+        module=module, plans=PlanDirectory(tmp_path / "plan"), facts=config_facts(CONFIG)
+    )
+    cloud = OneFleetCloud(4)
+
+    def stages_with(settings: PipelineSettings) -> Pipeline:
+        return Pipeline(terraform, lambda _cluster, _groups: cloud, NoCheckout(), settings)
+
+    assert stages_with(settings).plan().findings == ()
+    other = config_facts(CONFIG.replace(b"small", b"large"))
+    with pytest.raises(Conflict, match=r"fleets\.auto\.tfvars\.json: not what the sector config"):
+        stages_with(replace(settings, facts=other)).apply()
+    assert terraform.applied == []

@@ -22,6 +22,7 @@ from reconciler.gitops.terraform_plan.config_facts import ConfigFacts
 from reconciler.gitops.terraform_plan.directory import PlanDirectory, file_sha256, tree_sha256
 from reconciler.gitops.terraform_plan.finding import Finding, refusal, refused, warning
 from reconciler.gitops.terraform_plan.guard import GuardPolicy, guard, hidden_programs
+from reconciler.gitops.terraform_plan.import_blocks import done_imports
 from reconciler.gitops.terraform_plan.inputs import PlanInputs, essence
 from reconciler.gitops.terraform_plan.planned import (
     PlannedFleet,
@@ -134,6 +135,7 @@ class Pipeline:
                             *blind,
                             *adopted,
                             *self._stale(changes=saved.changes),
+                            *done_imports(self._settings.module, shown),
                         }
                     )
                 ),
@@ -264,8 +266,10 @@ class Pipeline:
         shown = self._terraform.show_json(saved.file)
         Path(saved.file).unlink(missing_ok=True)
         drifts, notes = self._drift_of_fleets(shown)
+        done = done_imports(self._settings.module, shown)
         return DriftReport(
-            drifts=tuple(sorted({*drift_report(shown).drifts, *drifts})), notes=notes
+            drifts=tuple(sorted({*drift_report(shown).drifts, *drifts})),
+            notes=(*notes, *(f"{found.where}: {found.message}" for found in done)),
         )
 
     def _drift_of_fleets(

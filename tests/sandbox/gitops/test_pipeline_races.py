@@ -1,5 +1,6 @@
 """What happens between plan and apply, with Terraform and EC2 under the test's control."""
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -25,6 +26,10 @@ from tests.sandbox.gitops.scripted import (
 pytestmark = pytest.mark.sandbox
 
 
+CONFIG = b"cluster: analytics\nsectors: {primary: {kind: memory, fleets: [{size: small}]}}\n"
+"""A config of one fleet."""
+
+
 def stages(
     tmp_path: Path, cloud: OneFleetCloud, terraform: ScriptedTerraform, *, allowed: bool = False
 ) -> Pipeline:
@@ -34,6 +39,23 @@ def stages(
         module=tmp_path / "module",
         plans=PlanDirectory(tmp_path / "plan"),
         allow_destroy=frozenset({"primary-small"} if allowed else ()),
+    )
+    return Pipeline(terraform, lambda _cluster, _groups: cloud, NoCheckout(), settings)
+
+
+def stages_beside_a_config(
+    tmp_path: Path, config: bytes, terraform: ScriptedTerraform, *allowed: str
+) -> Pipeline:
+    """The pipeline over files that are a render of no fleets; all but the values are `allowed`."""
+    cloud = OneFleetCloud(4)
+    module = tmp_path / "module"
+    module.mkdir(exist_ok=True)
+    (module / TFVARS).write_text('{"cluster_name": "analytics", "fleets": {}}')
+    settings = PipelineSettings(
+        module=module,
+        plans=PlanDirectory(tmp_path / "plan"),
+        facts=config_facts(config),
+        allow_files=dict.fromkeys(allowed, ""),
     )
     return Pipeline(terraform, lambda _cluster, _groups: cloud, NoCheckout(), settings)
 
@@ -57,6 +79,37 @@ def test_imports_of_a_run_that_was_killed_do_not_stay(tmp_path: Path) -> None:
         left.write_text('import {\n  to = a.b\n  id = "fleet-1"\n}\n')
         stage()
         assert not left.exists()
+
+
+LEFT = 'import {\n  to = module.fleets.module.fleet["%s"].aws_ec2_fleet.this\n  id = "fleet-1"\n}\n'
+"""What `reconciler import` wrote once."""
+
+
+def test_import_that_would_fail_after_the_removal_stops_it(tmp_path: Path) -> None:
+    """`ci finish` removed the fleet and failed then, and so did every plan of the root."""
+    terraform = ScriptedTerraform(OneFleetCloud(0))
+    terraform.actions = ["delete"]
+    pipeline = stages_beside_a_config(tmp_path, CONFIG + b"allow_destroy: [old-small]\n", terraform)
+    (tmp_path / "module/imports.tf").write_text(LEFT % "old-small")
+    (finding,) = pipeline.plan().findings
+    assert (finding.severity, finding.code) == ("refused", "import/gone")
+    for stage in (pipeline.finish, pipeline.drift):
+        with pytest.raises(Refused, match="names old-small, which"):
+            stage()
+    assert terraform.plans == []
+
+
+def test_imports_that_are_carried_out_are_named_by_plan_and_drift(tmp_path: Path) -> None:
+    """The file does no harm yet, and nobody will think of it when it does."""
+    terraform = ScriptedTerraform(OneFleetCloud(4))
+    terraform.changes = False
+    pipeline = stages_beside_a_config(tmp_path, CONFIG, terraform)
+    values = {"cluster_name": "analytics", "fleets": {"primary-small": {}}}
+    (tmp_path / "module" / TFVARS).write_text(json.dumps(values))
+    (tmp_path / "module/imports.tf").write_text(LEFT % "primary-small")
+    assert "import/done" in {finding.code for finding in pipeline.plan().findings}
+    told = "imports.tf: everything that it names is in the state: remove the file"
+    assert told in pipeline.drift().notes
 
 
 def test_moved_capacity_is_never_rolled_back(tmp_path: Path) -> None:
@@ -153,26 +206,6 @@ def test_serial_that_moved_stops_the_apply(tmp_path: Path) -> None:
     terraform.state = StateVersion(lineage="one", serial=4)
     with pytest.raises(Conflict, match="serial was 3, is 4"):
         pipeline.apply()
-
-
-def stages_beside_a_config(
-    tmp_path: Path, config: bytes, terraform: ScriptedTerraform, *allowed: str
-) -> Pipeline:
-    """The pipeline over files that are a render of no fleets; all but the values are `allowed`."""
-    cloud = OneFleetCloud(4)
-    module = tmp_path / "module"
-    module.mkdir(exist_ok=True)
-    (module / TFVARS).write_text('{"cluster_name": "analytics", "fleets": {}}')
-    settings = PipelineSettings(
-        module=module,
-        plans=PlanDirectory(tmp_path / "plan"),
-        facts=config_facts(config),
-        allow_files=dict.fromkeys(allowed, ""),
-    )
-    return Pipeline(terraform, lambda _cluster, _groups: cloud, NoCheckout(), settings)
-
-
-CONFIG = b"cluster: analytics\nsectors: {primary: {kind: memory, fleets: [{size: small}]}}\n"
 
 
 @pytest.mark.parametrize(("changes", "severity"), [(False, "warning"), (True, "refused")])

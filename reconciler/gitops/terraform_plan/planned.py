@@ -94,6 +94,8 @@ class PlannedFleet:
     tags_after: Labels
     changed: tuple[str, ...]
     """Attributes of the fleet, and those of its template with the prefix `launch_template.`."""
+    importing: bool = False
+    """Whether the plan takes it into the state."""
     key: str = ""
     """What a rendered root module calls it; empty in any other."""
     tags_applied: Labels = NO_LABELS
@@ -296,6 +298,7 @@ def _fleet(
         tags_before=tags_of(before),
         tags_after=tags_of(after),
         changed=tuple(changed),
+        importing=bool(resource.importing),
         key=key,
         replaced_for=resource.replaced_for,
         template_name=str(template.after.get("name") or "") if template else "",

@@ -39,7 +39,7 @@ TemplateInstanceType: TypeAlias = Annotated[
 ]
 TemplateName: TypeAlias = Annotated[
     Name,
-    text_like(r"([a-zA-Z0-9().\-/_]{3,128})?", "3 to 128 letters, digits or ( ) . - / _"),
+    text_like(r"([a-zA-Z0-9().\-/_]{3,125})?", "3 to 125 letters, digits or ( ) . - / _"),
 ]
 TemplateVersion: TypeAlias = Annotated[
     Name,

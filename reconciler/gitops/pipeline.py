@@ -20,7 +20,9 @@ from reconciler.gitops.drift.drift import Drift, DriftReport, drift_report, flee
 from reconciler.gitops.rendering.render import TFVARS
 from reconciler.gitops.terraform_plan.config_facts import ConfigFacts
 from reconciler.gitops.terraform_plan.directory import PlanDirectory, file_sha256, tree_sha256
-from reconciler.gitops.terraform_plan.guard import Finding, GuardPolicy, guard, hidden_programs
+from reconciler.gitops.terraform_plan.finding import Finding, refusal, refused, warning
+from reconciler.gitops.terraform_plan.guard import GuardPolicy, guard, hidden_programs
+from reconciler.gitops.terraform_plan.import_blocks import done_imports
 from reconciler.gitops.terraform_plan.inputs import PlanInputs, essence
 from reconciler.gitops.terraform_plan.planned import (
     PlannedFleet,
@@ -132,7 +134,8 @@ class Pipeline:
                             *hidden_programs(self._terraform.sources(saved.file)),
                             *blind,
                             *adopted,
-                            *self._stale(),
+                            *self._stale(changes=saved.changes),
+                            *done_imports(self._settings.module, shown),
                         }
                     )
                 ),
@@ -209,6 +212,8 @@ class Pipeline:
         accepted()
         if not approved.changes:
             return Applied(message="No changes: nothing to apply.")
+        for stale in refused(self._stale(changes=True)):
+            raise Conflict(stale.where, stale.message)
         sources = self._terraform.sources(str(self._settings.plans.plan_file))
         replanning = partial(imported_as, sources, self._settings.module)
         return replace(self._apply(), replanning=replanning).run(approved.essence)
@@ -229,8 +234,8 @@ class Pipeline:
         self._settings.plans.prepare()
         clear_imports(self._settings.module)
         self._assert_only_ours()
-        for stale in self._stale():
-            raise Conflict(stale.where, stale.message, "wait for the second loop to render it")
+        for stale in refused(self._stale(changes=True)):
+            raise Conflict(stale.where, stale.message)
         self._terraform.init(self._settings.backend_config)
         with self._explained():
             saved = self._terraform.plan(str(self._settings.plans.plan_file), lock=False)
@@ -264,8 +269,10 @@ class Pipeline:
         shown = self._terraform.show_json(saved.file)
         Path(saved.file).unlink(missing_ok=True)
         drifts, notes = self._drift_of_fleets(shown)
+        done = done_imports(self._settings.module, shown)
         return DriftReport(
-            drifts=tuple(sorted({*drift_report(shown).drifts, *drifts})), notes=notes
+            drifts=tuple(sorted({*drift_report(shown).drifts, *drifts})),
+            notes=(*notes, *(f"{found.where}: {found.message}" for found in done)),
         )
 
     def _drift_of_fleets(
@@ -338,8 +345,13 @@ class Pipeline:
             targets={f.fleet_id: f.capacity_before or 0 for f in planned if f.fleet_id},
         )
 
-    def _stale(self) -> tuple[Finding, ...]:
-        """Return rendered files that differ from what the config renders to."""
+    def _stale(self, *, changes: bool) -> tuple[Finding, ...]:
+        """Return rendered files that differ from what the config renders to.
+
+        A plan without changes does no harm, and the commit of a config comes before its render. A
+        plan that changes something is not of the config that is in force: it would make fleets that
+        the config no longer has. Files that the pipeline names (`allow_files`) may differ.
+        """
         module, rendered = self._settings.module, self._settings.facts.rendered
         if not (module / TFVARS).is_file():
             return ()
@@ -348,7 +360,10 @@ class Pipeline:
             return ()
         more = f" and {len(other) - 3} more" if len(other) > 3 else ""
         message = f"{', '.join(other[:3])}{more}: not what the sector config renders to (now)"
-        return (Finding(severity="warning", code=STALE, where=module.name, message=message),)
+        if not changes or set(other) <= set(self._settings.allow_files):
+            return (warning(STALE, module.name, message),)
+        wait = "wait for the second loop to render it, or merge its review; then plan again"
+        return (refusal(STALE, module.name, f"{message}: {wait}"),)
 
     def _subject(self) -> str:
         checkout = self._checkout.state(str(self._settings.module))

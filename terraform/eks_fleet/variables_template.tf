@@ -8,8 +8,8 @@ variable "launch_template_name" {
   nullable    = false
 
   validation {
-    condition     = can(regex("^([a-zA-Z0-9().\\-/_]{3,128})?$", var.launch_template_name))
-    error_message = "launch_template_name must have 3 to 128 letters, digits or ( ) . - / _."
+    condition     = can(regex("^([a-zA-Z0-9().\\-/_]{3,125})?$", var.launch_template_name))
+    error_message = "launch_template_name must have 3 to 125 letters, digits or ( ) . - / _."
   }
 }
 

@@ -160,7 +160,7 @@ def test_pipeline_carries_out_the_imports(world: World, applied: Path) -> None:
     plan = world.reconciler("ci", "plan", *stages, "--out", str(applied / "plan"))
     assert plan["changes"] is True, plan
     assert plan["counts"] == {"import": 6}
-    assert "**6 to import**" in (applied / "plan/summary.md").read_text()
+    assert "**3 fleets to import (6 resources)**" in (applied / "plan/summary.md").read_text()
     world.reconciler("ci", "apply", *stages, "--plan", str(applied / "plan"))
     (out / "terraform/imports.tf").unlink()
     assert world.reconciler("ci", "drift", *stages)["drift"] is False

@@ -19,6 +19,10 @@ _HINTS = (
         "move the folder's terraform.tfstate away, or terraform init -migrate-state by hand",
     ),
     (r"failed to unlock state", "the ID is in the error of the run that was refused"),
+    (
+        r"import target does not exist|cannot import non-existent remote object",
+        "take it out of imports.tf, which is of use until its apply only",
+    ),
     (r"no space left on device", "free some disk space"),
     (r"inconsistent dependency lock", "run the plan again with the providers of this machine"),
 )

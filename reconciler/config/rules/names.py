@@ -12,9 +12,9 @@ from reconciler.model.errors import Problem, UsageError
 LABEL_VALUE_MAX: Final = 63
 _LABEL_VALUE: Final = re.compile(r"[A-Za-z0-9](?:[-A-Za-z0-9_.]*[A-Za-z0-9])?", re.ASCII)
 _FLEET_ADDRESSES: Final = ("aws_ec2_fleet.", "aws_autoscaling_group.")
-LAUNCH_TEMPLATE_NAME_MAX: Final = 128
-"""EC2 CreateLaunchTemplate: 3 to 128 characters; ours is `<cluster>-<fleet>`, of an Auto Scaling
-group with `-group` behind it."""
+LAUNCH_TEMPLATE_NAME_MAX: Final = 125
+"""EC2 takes 128 characters, Terraform's AWS provider 125 (aws_launch_template, read 2026-11); ours
+is `<cluster>-<fleet>`, of an Auto Scaling group with `-group` behind it."""
 
 
 def label_value_fault(text: str) -> str | None:
@@ -83,7 +83,7 @@ def _check_fleet_names(document: Document) -> Iterator[Problem]:
             yield document.problem(NAME_LABEL, location, message)
         elif _template_name_length(document, fleet) > LAUNCH_TEMPLATE_NAME_MAX:
             message = "cluster and fleet name together are too long for a launch template's name"
-            yield document.problem(NAME_LABEL, location, f"{message} (128 characters)")
+            yield document.problem(NAME_LABEL, location, f"{message} (125 characters)")
 
 
 def _template_name_length(document: Document, fleet: FleetNode) -> int:

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from reconciler.gitops.applying.kept_fleets import kept_variables
 from reconciler.gitops.applying.remaining_nodes import Clouds, cluster_of, nodes_of
 from reconciler.gitops.terraform_plan.directory import PlanDirectory
-from reconciler.gitops.terraform_plan.guard import GuardPolicy, guard, refused, removed_name
+from reconciler.gitops.terraform_plan.finding import refused
+from reconciler.gitops.terraform_plan.guard import GuardPolicy, guard, removed_name
 from reconciler.gitops.terraform_plan.inputs import essence, is_part_of
 from reconciler.gitops.terraform_plan.planned import (
     PlannedFleet,

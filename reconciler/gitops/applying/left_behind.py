@@ -9,7 +9,7 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 from reconciler.gitops.rendering.hcl import to_hcl
-from reconciler.gitops.terraform_plan.guard import Finding
+from reconciler.gitops.terraform_plan.finding import Finding
 from reconciler.gitops.terraform_plan.planned import FLEET, GROUP, LAUNCH_TEMPLATE, PlannedFleet
 from reconciler.model.errors import PortError
 from reconciler.model.ids import Region

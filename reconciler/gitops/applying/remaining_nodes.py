@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Collection, Sequence
 
-from reconciler.gitops.terraform_plan.guard import Finding
+from reconciler.gitops.terraform_plan.finding import Finding
 from reconciler.gitops.terraform_plan.planned import PlannedFleet
 from reconciler.model.errors import ObservationError, PortError
 from reconciler.model.ids import Region

@@ -63,7 +63,7 @@ class DriftReport:
 
     drifts: tuple[Drift, ...]
     notes: tuple[str, ...] = ()
-    """What could not be compared, and why."""
+    """What could not be compared, and why; and files that should not be there any more."""
 
     @property
     def found(self) -> bool:

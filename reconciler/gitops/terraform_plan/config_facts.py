@@ -12,7 +12,7 @@ from reconciler.config.planning.settings import planner_settings
 from reconciler.config.resolve import home_region_of, resolve_fleets
 from reconciler.gitops.rendering.render import render
 from reconciler.gitops.rendering.root_module import root_module_of
-from reconciler.model.fleet import PriceSource
+from reconciler.model.fleet import InstanceType, PriceSource
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +43,8 @@ class ConfigFacts:
     allow_destroy: frozenset[str] = frozenset()
     prices: PriceSource | None = None
     """Where the prices come from."""
+    types: Mapping[str, InstanceType] = field(default_factory=dict)
+    """Instance types by name, with prices for fleets that the config does not name (any more)."""
     rendered: Mapping[str, str] = field(default_factory=dict)
     """SHA-256 of each file that the config renders to, by path in the root module."""
 
@@ -91,5 +93,6 @@ def config_facts(
         groups={f.auto_scaling_group: f.name for f in settings.fleets() if f.auto_scaling_group},
         allow_destroy=settings.allow_destroy,
         prices=settings.prices,
+        types=catalogue,
         rendered={file.path: hashlib.sha256(file.content).hexdigest() for file in render(root)},
     )

@@ -8,8 +8,10 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, Literal
+from typing import Any, Final
 
+from reconciler.gitops.terraform_plan.finding import Finding, refusal, warning
+from reconciler.gitops.terraform_plan.ownership import ownership
 from reconciler.gitops.terraform_plan.planned import (
     FLEET,
     GROUP,
@@ -21,7 +23,6 @@ from reconciler.gitops.terraform_plan.planned import (
     provider_region,
     region_elsewhere,
     resources,
-    root_cluster,
     tags_of,
 )
 from reconciler.ports.terraform import TerraformPlanJson
@@ -49,18 +50,6 @@ KNOWN_PROVIDERS = frozenset(
 _WORD: Final = re.compile(r"\w+")
 _ESCAPE: Final = re.compile(r"\\u([0-9a-fA-F]{4})")
 _SUBNETS: Final = "vpc_zone_identifier"
-IDENTITY_TAGS = ("cluster", "fleet")
-"""The capacity loop finds fleets by these."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, order=True)
-class Finding:
-    """States one thing that a reader, or the pipeline, must know."""
-
-    severity: Literal["refused", "warning"]
-    code: str
-    where: str
-    message: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,7 +73,7 @@ def guard(plan: TerraformPlanJson, policy: GuardPolicy) -> tuple[Finding, ...]:
         *_actions(plan),
         *_checks(plan),
         *_other_region(plan),
-        *_other_cluster(plan),
+        *ownership(plan),
     ]
     for resource in resources(plan):
         found += _resource(resource, policy)
@@ -94,11 +83,6 @@ def guard(plan: TerraformPlanJson, policy: GuardPolicy) -> tuple[Finding, ...]:
         found += _fleet(fleet, policy)
     found += _other_provider(planned)
     return tuple(sorted(set(found)))
-
-
-def refused(findings: tuple[Finding, ...]) -> tuple[Finding, ...]:
-    """Return the findings that forbid an apply."""
-    return tuple(finding for finding in findings if finding.severity == "refused")
 
 
 def hidden_programs(sources: Mapping[str, str]) -> tuple[Finding, ...]:
@@ -131,7 +115,7 @@ def _whole_plan(plan: TerraformPlanJson) -> Iterator[Finding]:
     if plan.get("errored"):
         yield refusal("plan/errored", "plan", "Terraform could not finish it")
     if plan.get("complete") is False:
-        yield _warning("plan/incomplete", "plan", "a further plan will be needed after the apply")
+        yield warning("plan/incomplete", "plan", "a further plan will be needed after the apply")
 
 
 def _resource(resource: PlannedResource, policy: GuardPolicy) -> Iterator[Finding]:
@@ -151,45 +135,9 @@ def _resource(resource: PlannedResource, policy: GuardPolicy) -> Iterator[Findin
             " which it cannot stay as it is, apply the import, then edit again",
         )
     elif resource.type == LAUNCH_TEMPLATE and resource.step == "replace":
-        yield _warning(
+        yield warning(
             "template/replace", resource.address, "the launch template gets a new identity"
         )
-
-
-def _other_cluster(plan: TerraformPlanJson) -> Iterator[Finding]:
-    """Yield what carries another cluster's tag, and would be imported, changed, ended or made.
-
-    A file of import blocks names anything in the account, and ids say nothing to a reviewer. To let
-    go of it is no harm, nor to give the root's own launch template the root's own tag.
-    """
-    root = root_cluster(plan)
-    for each in resources(plan):
-        there, later = (tags_of(tags).get("cluster") for tags in (each.before, each.after))
-        here = root or later
-        touched = each.importing or (each.is_changed and each.step != "forget")
-        message = ""
-        if there and there != here and not _gets_own_tag(each, root):
-            cure = "take it out of imports.tf"
-            if not each.importing:
-                cure = f"name {there} as the cluster again; or, if it is of {here}, set that tag"
-                cure += f" to {here} in AWS and in the config; or let go of it: terraform state rm"
-                cure += f" '{each.address}'"
-            message = f"{each.importing or each.before.get('id')} has the tag cluster={there}, and"
-            message += f" this root module is of {here}: {cure}"
-        elif later and later != here:
-            message = (
-                f"would have the tag cluster={later}, and this root module is of {here}: state"
-            )
-            message += f" cluster: {here} where the config states its tags"
-        if each.type in {FLEET, GROUP, LAUNCH_TEMPLATE} and touched and here and message:
-            yield refusal("cluster/foreign", each.address, message)
-
-
-def _gets_own_tag(resource: PlannedResource, root: str) -> bool:
-    """Return whether a launch template of the state gets the tag of the root's cluster in place."""
-    in_state = resource.step == "update" and not resource.importing
-    becomes = tags_of(resource.after).get("cluster")
-    return bool(root) and resource.type == LAUNCH_TEMPLATE and in_state and becomes == root
 
 
 def _other_provider(planned: Sequence[PlannedFleet]) -> Iterator[Finding]:
@@ -237,14 +185,14 @@ def _subnets(resource: PlannedResource) -> Iterator[Finding]:
             f"loses {', '.join(sorted(before - after))}: Auto Scaling may end its instances there,"
             " with their pods; drain their nodes first"
         )
-        yield _warning("group/subnets", name, message)
+        yield warning("group/subnets", name, message)
 
 
 def _fleet(fleet: PlannedFleet, policy: GuardPolicy) -> Iterator[Finding]:
     if fleet.step in {"delete", "replace"}:
         yield from _removal(fleet, policy)
     if fleet.step == "forget":
-        yield _warning("fleet/forget", fleet.name, "stays in EC2, but Terraform lets go of it")
+        yield warning("fleet/forget", fleet.name, "stays in EC2, but Terraform lets go of it")
     if fleet.step == "update":
         yield from _update(fleet)
 
@@ -272,7 +220,7 @@ def _removal(fleet: PlannedFleet, policy: GuardPolicy) -> Iterator[Finding]:
             " the capacity loop then drains it before the apply",
         )
     elif nodes or fleet.capacity_before:
-        yield _warning(
+        yield warning(
             "fleet/not-drained",
             name,
             f"approved to be {verb}, but not drained yet ({size}{named});"
@@ -295,13 +243,6 @@ def _update(fleet: PlannedFleet) -> Iterator[Finding]:
             f"target capacity {fleet.capacity_before} would become {fleet.capacity_after}"
             f"{_by_its_maximum(fleet)}; capacity belongs to the capacity loop (ignore_changes)",
         )
-    for key in IDENTITY_TAGS:
-        if fleet.tags_before.get(key) != fleet.tags_after.get(key):
-            yield refusal(
-                "fleet/identity",
-                fleet.name,
-                f"the tag {key} would change; the capacity loop would lose the fleet",
-            )
 
 
 def _by_its_maximum(fleet: PlannedFleet) -> str:
@@ -386,13 +327,4 @@ def _checks(plan: TerraformPlanJson) -> Iterator[Finding]:
         where = str(mapping(check.get("address")).get("to_display", "check"))
         for instance in check.get("instances", []):
             for problem in instance.get("problems", []):
-                yield _warning("terraform/check", where, str(problem.get("message", "")))
-
-
-def refusal(code: str, where: str, message: str) -> Finding:
-    """Return a finding with which the plan must not be applied."""
-    return Finding(severity="refused", code=code, where=where, message=message)
-
-
-def _warning(code: str, where: str, message: str) -> Finding:
-    return Finding(severity="warning", code=code, where=where, message=message)
+                yield warning("terraform/check", where, str(problem.get("message", "")))

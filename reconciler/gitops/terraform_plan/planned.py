@@ -7,7 +7,7 @@ https://developer.hashicorp.com/terraform/internals/json-format
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from reconciler.model.fleet import Provider
@@ -27,8 +27,8 @@ LIVE_FIELDS = (
 """Fields of a fleet that change without a change of the fleet, in addition to its target."""
 LIVE_FIELDS_OF_GROUP = ("desired_capacity", "predicted_capacity", "warm_pool_size")
 """The same for a group; these include its target."""
-_GROUP_KEY = re.compile(r'\.module\.group\["([^"]+)"\]$')
-"""Key of a group in a rendered root module; an imported group may have no `fleet` tag."""
+_KEY = re.compile(r'\.module\.(?:fleet|group)\["([^"]+)"\]$')
+"""Key of a fleet or group in a rendered root module."""
 _ON_DEMAND = "on_demand_percentage_above_base_capacity"
 Step = Literal["create", "update", "replace", "delete", "forget", "read", "no-op"]
 
@@ -94,6 +94,12 @@ class PlannedFleet:
     tags_after: Labels
     changed: tuple[str, ...]
     """Attributes of the fleet, and those of its template with the prefix `launch_template.`."""
+    importing: bool = False
+    """Whether the plan takes it into the state."""
+    key: str = ""
+    """What a rendered root module calls it; empty in any other."""
+    tags_applied: Labels = NO_LABELS
+    """Tags in the state, as the last apply left them; `tags_before` are those of now."""
     replaced_for: tuple[str, ...] = ()
     """Attributes of the fleet that cannot change in place, when it would be replaced."""
     template_name: str = ""
@@ -157,11 +163,14 @@ def fleets(plan: TerraformPlanJson) -> tuple[PlannedFleet, ...]:
     templates = {r.module: r for r in found if r.type == LAUNCH_TEMPLATE and not r.deposed}
     region = provider_region(plan)
     live = _refreshed(plan)
-    planned = [
-        _fleet(r, templates.get(r.module), region, live.get((r.address, r.deposed)) or r.before)
-        for r in found
-        if r.type in {FLEET, GROUP}
-    ]
+    applied = {(r.address, r.deposed): tags_of(r.before) for r in drifted_resources(plan)}
+    planned = []
+    for r in found:
+        if r.type in {FLEET, GROUP}:
+            now = live.get((r.address, r.deposed)) or r.before
+            fleet = _fleet(r, templates.get(r.module), region, now)
+            tags = applied.get((r.address, r.deposed), fleet.tags_before)
+            planned.append(replace(fleet, tags_applied=tags))
     return tuple(sorted(planned, key=lambda fleet: (fleet.name, fleet.address)))
 
 
@@ -271,11 +280,14 @@ def _fleet(
     shown = after or before
     tags = tags_of(after) or tags_of(before)
     is_group = resource.type == GROUP
+    key = _key(resource)
+    # An imported group may have no `fleet` tag.
+    name = tags.get("fleet") or (key if is_group else "") or resource.address
     changed = list(resource.changed)
     if template is not None:
         changed += [f"launch_template.{name}" for name in template.changed]
     return PlannedFleet(
-        name=tags.get("fleet") or _key(resource) or resource.address,
+        name=name,
         address=resource.address,
         step=resource.step,
         fleet_id=str(before.get("id") or ""),
@@ -286,6 +298,8 @@ def _fleet(
         tags_before=tags_of(before),
         tags_after=tags_of(after),
         changed=tuple(changed),
+        importing=bool(resource.importing),
+        key=key,
         replaced_for=resource.replaced_for,
         template_name=str(template.after.get("name") or "") if template else "",
         ami_before=str(template.before.get("image_id") or "") if template else "",
@@ -303,8 +317,8 @@ def region_of(attributes: Mapping[str, Any]) -> str:
 
 
 def _key(resource: PlannedResource) -> str:
-    """Return the key of a group in the rendered root module; empty for anything else."""
-    found = _GROUP_KEY.search(resource.module)
+    """Return the key of a fleet or group in the rendered root module; empty for anything else."""
+    found = _KEY.search(resource.module)
     return found[1] if found else ""
 
 

@@ -10,11 +10,12 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from reconciler.gitops.terraform_plan.planned import PlannedFleet
-from reconciler.model.cluster import Pod
+from reconciler.model.cluster import Node, Pod
 from reconciler.model.ids import NodeName
 from reconciler.model.plan import Plan
 from reconciler.model.snapshot import Snapshot
 from reconciler.model.unplaceable import Unplaceable
+from reconciler.planner.placement.kinds import REGION
 from reconciler.planner.planner import plan
 from reconciler.planner.settings import PlannerSettings
 
@@ -46,11 +47,11 @@ def pod_impacts(
         snapshot: The current cluster; EC2's part is ignored.
         settings: Settings of the new config.
     """
-    touched = {f.name for f in planned if f.step in _TOUCHED or f.changed}
+    touched = {(f.name, f.region) for f in planned if f.step in _TOUCHED or f.changed}
     fleet_of = {
-        node.name: name
+        node.name: node.labels[FLEET_LABEL]
         for node in snapshot.cluster.nodes
-        if (name := node.labels.get(FLEET_LABEL, "")) in touched
+        if any(_is_node_of(node, *fleet) for fleet in touched)
     }
     if not fleet_of:
         return ()
@@ -67,6 +68,15 @@ def pod_impacts(
         _impact(name, fleet_of, [p for p in moving.values() if fleet_of[_node(p)] == name], made)
         for name in sorted(set(fleet_of.values()))
     )
+
+
+def _is_node_of(node: Node, fleet: str, region: str) -> bool:
+    """Return whether a node is of this fleet: the same fleet of other Regions has other nodes.
+
+    Where the plan or the node does not say the Region, it may be.
+    """
+    there = node.labels.get(REGION) or region
+    return node.labels.get(FLEET_LABEL) == fleet and there == (region or there)
 
 
 def _node(pod: Pod) -> NodeName:

@@ -2,13 +2,13 @@
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
 from reconciler.gitops.terraform_plan.config_facts import ConfigFacts, FleetLimits
-from reconciler.gitops.terraform_plan.guard import Finding, refused
+from reconciler.gitops.terraform_plan.finding import Finding, refused
 from reconciler.gitops.terraform_plan.inputs import PlanInputs, canonical, inputs_from, inputs_json
 from reconciler.gitops.terraform_plan.planned import PlannedFleet
 from reconciler.gitops.terraform_plan.pod_impact import PodImpact, impact_json
@@ -68,32 +68,48 @@ class PlanReport:
 
     def usd_per_hour_now(self) -> Decimal | None:
         """Return the cost of the fleets at their live targets; None: a price is not known."""
-        return self._usd_per_hour_of({f.name: f.capacity_before for f in self.fleets})
+        return self._usd_per_hour_of([(f, f.capacity_before) for f in self.fleets])
 
     def usd_per_hour_after(self) -> Decimal | None:
         """Return the cost right after the apply, which changes no target: new fleets have a first.
 
         None: a price is not known.
         """
-        targets = {
-            fleet.name: fleet.capacity_after
-            if fleet.step in {"create", "replace"}
-            else fleet.capacity_before
-            for fleet in self.fleets
-            if fleet.step != "delete"
-        }
-        return self._usd_per_hour_of(targets)
+        return self._usd_per_hour_of(
+            [
+                (f, f.capacity_after if f.step in {"create", "replace"} else f.capacity_before)
+                for f in self.fleets
+                if f.step != "delete"
+            ]
+        )
 
-    def _usd_per_hour_of(self, targets: Mapping[str, int | None]) -> Decimal | None:
+    def _usd_per_hour_of(
+        self, targets: Iterable[tuple[PlannedFleet, int | None]]
+    ) -> Decimal | None:
         total = Decimal(0)
-        for name, target in targets.items():
+        for fleet, target in targets:
             if not target:
                 continue
-            limits = self.facts.fleets.get(name)
-            if limits is None or limits.usd_per_hour is None:
+            price = self.usd_per_hour_of_node(fleet)
+            if price is None:
                 return None
-            total += limits.usd_per_hour * target
+            total += price * target
         return total
+
+    def usd_per_hour_of_node(self, fleet: PlannedFleet) -> Decimal | None:
+        """Return the config's price of a node, or that of the cheapest type in the catalogue.
+
+        The config does not name a fleet that is removed.
+        """
+        if (limits := self.limits_of(fleet)) is not None:
+            return limits.usd_per_hour
+        known = (self.facts.types.get(name) for name in fleet.instance_types)
+        prices = (
+            each.spot_usd_per_hour if fleet.spot else each.on_demand_usd_per_hour
+            for each in known
+            if each is not None and fleet.spot is not None
+        )
+        return min((price for price in prices if price is not None), default=None)
 
     def limits_of(self, fleet: PlannedFleet) -> FleetLimits | None:
         """Return the config's limits of a fleet, None when it names no such fleet."""
@@ -180,7 +196,7 @@ def _fleet_json(report: PlanReport, fleet: PlannedFleet) -> dict[str, Any]:
             "planned": fleet.capacity_after,
             "max": limits.max_capacity if limits else None,
         },
-        "hourly_usd_per_node": _number(limits.usd_per_hour) if limits else None,
+        "hourly_usd_per_node": _number(report.usd_per_hour_of_node(fleet)),
     }
 
 

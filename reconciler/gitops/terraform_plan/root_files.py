@@ -6,12 +6,12 @@ edited together with the files: code must be byte for byte what this program ren
 and backend. Other files must be named by the pipeline (`--allow-file`).
 """
 
-import json
 import re
 import stat
 from collections.abc import Iterator, Mapping, Sequence
 from os import DirEntry, scandir
 from pathlib import Path
+from typing import Any
 
 from reconciler.config.resolve import further_regions_of, home_region_of
 from reconciler.config.schema import SectorConfig
@@ -20,11 +20,15 @@ from reconciler.gitops.rendering.render import TFVARS, rendered_code
 from reconciler.gitops.rendering.root_module import S3Backend
 from reconciler.gitops.rendering.targets import MANIFEST
 from reconciler.gitops.terraform_plan.directory import LOCK, file_sha256
-from reconciler.gitops.terraform_plan.guard import Finding, refusal
+from reconciler.gitops.terraform_plan.finding import Finding, refusal
+from reconciler.gitops.terraform_plan.import_blocks import (
+    IMPORTS,
+    gone_imports,
+    has_import_blocks_only,
+    variables_of,
+)
 from reconciler.model.errors import InputError, Refused, UsageError
 
-IMPORTS = "imports.tf"
-"""What `reconciler import` writes into a root module."""
 _HARMLESS = frozenset({MANIFEST, ".gitignore", ".gitkeep", "README.md"})
 """Neither Terraform nor a provider reads these."""
 _LOCAL_STATE = re.compile(
@@ -38,12 +42,6 @@ _TFVARS_BYTES_MAX = 64 << 20
 _ENTRIES_MAX = 20_000
 _FINDINGS_MAX = 50
 _DEPTH_MAX = 16
-_IMPORT_BLOCKS = re.compile(
-    r'(?:#[^\n\r]*\n|\n|import \{\n  to = module\.fleets\.module\.(?:fleet|group)\["[\w.-]+"\]'
-    r"\.\w+\.\w+\n"
-    r'  id = "[\w.:/ -]+"\n\}\n)*',
-    re.ASCII,
-)
 _LOCKED_PROVIDER = re.compile(r'^\s*provider\s+"([^"\n]*)"', re.MULTILINE)
 _PROVIDER = "registry.terraform.io/hashicorp/aws"
 
@@ -111,6 +109,7 @@ class _Ours:
     def __init__(self, module: Path, allowed: Mapping[str, str]) -> None:
         self._allowed = allowed
         self._folder = module.resolve().name
+        self._values = _values_of(module)
         self._code = rendered_code(rendered_region(module), _backend_of(module))
 
     def against(self, path: str, entry: DirEntry[str]) -> Iterator[Finding]:
@@ -135,6 +134,9 @@ class _Ours:
                 "was not rendered, and Terraform could run what it says; remove it, or name it"
                 " with --allow-file",
             )
+        elif path == IMPORTS and self._values is not None:
+            text = _read(entry, _CODE_BYTES_MAX).decode(errors="replace")
+            yield from gone_imports(text, self._values)
 
     def _against_code(self, shown: str, entry: DirEntry[str], ours: bytes) -> Iterator[Finding]:
         found = _read(entry, 2 * len(ours))
@@ -157,8 +159,7 @@ class _Ours:
             text = _read(entry, _CODE_BYTES_MAX).decode(errors="replace")
             return set(_LOCKED_PROVIDER.findall(text)) <= {_PROVIDER}
         if path == IMPORTS:
-            text = _read(entry, _CODE_BYTES_MAX).decode(errors="replace")
-            return bool(text) and _IMPORT_BLOCKS.fullmatch(text) is not None
+            return has_import_blocks_only(_read(entry, _CODE_BYTES_MAX).decode(errors="replace"))
         state = path.rpartition("/")[2] if path.startswith("terraform.tfstate.d/") else path
         return path in _HARMLESS or _LOCAL_STATE.fullmatch(state) is not None
 
@@ -218,6 +219,14 @@ def _text(file: Path) -> str:
     return _with_plain_ends(file.read_bytes()).decode(errors="replace")
 
 
+def _values_of(module: Path) -> Mapping[str, Any] | None:
+    """Return the values of the root module's variables; None when it has no such file."""
+    file = module / TFVARS
+    if file.is_symlink() or not file.is_file() or file.stat().st_size > _TFVARS_BYTES_MAX:
+        return None
+    return variables_of(file.read_bytes())
+
+
 def _with_plain_ends(content: bytes) -> bytes:
     """Return the content with the line ends of a render."""
     return content.replace(b"\r\n", b"\n")
@@ -225,11 +234,7 @@ def _with_plain_ends(content: bytes) -> bytes:
 
 def _against_values(shown: str, entry: DirEntry[str]) -> Iterator[Finding]:
     """Yield findings about the variables' values: they must be data like a render's."""
-    try:
-        values = json.loads(_read(entry, _TFVARS_BYTES_MAX))
-        keys = set(values) if isinstance(values, dict) else set()
-    except (ValueError, RecursionError):
-        keys = set()
+    keys = set(variables_of(_read(entry, _TFVARS_BYTES_MAX)))
     if keys != {"cluster_name", "fleets"}:
         yield refusal("file/changed", shown, "is not an object with cluster_name and fleets only")
 

@@ -1,13 +1,15 @@
 """Writes a plan for reviewers: Markdown, most important first, bounded in size. Pure."""
 
+from collections import Counter
 from collections.abc import Iterable
 from decimal import Decimal
 
 from reconciler.gitops.markdown import code
-from reconciler.gitops.terraform_plan.guard import Finding, refused
+from reconciler.gitops.terraform_plan.finding import Finding, refused
 from reconciler.gitops.terraform_plan.planned import PlannedFleet
 from reconciler.gitops.terraform_plan.replay import replay_lines
 from reconciler.gitops.terraform_plan.report import PlanReport, report_json
+from reconciler.model.text import counted_noun
 
 BYTES_MAX = 60_000
 """GitHub takes comments of 65,536 characters."""
@@ -52,9 +54,19 @@ def _head(report: PlanReport) -> list[str]:
 
 
 def _counts(report: PlanReport) -> str:
+    """Return the fleets by what happens to them, each with the resources behind that."""
     words = {"create": "to create", "update": "to change", "replace": "to replace"}
     words |= {"delete": "to destroy", "forget": "to let go", "import": "to import"}
-    parts = [f"{report.counts[k]} {text}" for k, text in words.items() if report.counts.get(k)]
+    fleets = Counter[str](_shown_step(fleet) for fleet in report.fleets)
+    fleets["import"] = sum(fleet.importing for fleet in report.fleets)
+    parts = []
+    for step, text in words.items():
+        resources = counted_noun(report.counts.get(step, 0), "resource")
+        if fleets[step]:
+            behind = f" ({resources})" if report.counts.get(step) else ""
+            parts.append(f"{counted_noun(fleets[step], 'fleet')} {text}{behind}")
+        elif report.counts.get(step):
+            parts.append(f"{resources} {text}")
     return ", ".join(parts) or "Changes of outputs only"
 
 
@@ -83,7 +95,7 @@ def _fleets(report: PlanReport) -> list[str]:
             "",
         ]
     same = sum(1 for fleet in report.fleets if _shown_step(fleet) == "no-op")
-    return [*lines, *([f"{same} fleets unchanged.", ""] if same else [])]
+    return [*lines, *([f"{counted_noun(same, 'fleet')} unchanged.", ""] if same else [])]
 
 
 def _shown_step(fleet: PlannedFleet) -> str:

@@ -138,6 +138,24 @@ run "accepts_launch_template_name" {
   }
 }
 
+run "accepts_launch_template_name_of_125_characters" {
+  command = plan
+
+  variables {
+    launch_template_name = join("", [for i in range(125) : "n"])
+  }
+}
+
+run "rejects_launch_template_name_of_126_characters" {
+  command = plan
+
+  variables {
+    launch_template_name = join("", [for i in range(126) : "n"])
+  }
+
+  expect_failures = [var.launch_template_name]
+}
+
 run "rejects_launch_template_name" {
   command = plan
 

@@ -75,6 +75,6 @@ def test_fleets_that_can_none_be_carried_over_are_named_with_the_reason(desk: De
     )
     code, _, err = desk.adopt("--cluster-name", "analytics", *answers)
     assert (code, err.count("\n")) == (1, 1)
-    assert "fleets[0].terraform.launch_template_name: must be 3 to 128 letters" in err
+    assert "fleets[0].terraform.launch_template_name: must be 3 to 125 letters" in err
     assert "fleet-2: cannot be read" in err
     assert not (desk.folder / "out").exists()

@@ -115,6 +115,8 @@ class ScriptedTerraform:
         self.actions = ["update"]
         self.tags: dict[str, str] = NEW_TAGS
         self.more: dict[str, Any] = {}
+        self.changes = True
+        """What Terraform says of each plan by its exit code."""
         self.state = StateVersion(lineage="one", serial=3)
         self.plans: list[dict[str, Any]] = []
         self.applied: list[int | None] = []
@@ -152,7 +154,7 @@ class ScriptedTerraform:
         """Keep it under this name."""
         Path(file).write_text(json.dumps(shown))
         self.plans.append(shown)
-        return SavedPlan(file=file, changes=True)
+        return SavedPlan(file=file, changes=self.changes)
 
     def show_json(self, file: str) -> dict[str, Any]:
         """What `plan` saved."""

@@ -265,10 +265,12 @@ def test_backend_file_is_found_from_where_the_command_was_given(checkout: Path) 
 
 def test_config_without_a_cluster_takes_the_rendered_name(checkout: Path) -> None:
     """A Kluster Fleet Manager config names no cluster; its plan must be judged all the same."""
+    planned(checkout)
+    applied(checkout)
     text = "sectors: {primary: {kind: memory, fleets: [{size: small}]}}\n"
     (checkout / "sectors.yaml").write_text(text)
     (checkout / "terraform" / "fleets.auto.tfvars.json").write_text('{"cluster_name": "blue"}')
     (checkout / "cluster.json").write_text('{"kind": "List", "apiVersion": "v1", "items": []}')
-    set_text(checkout, "four")
+    set_text(checkout, "one")
     report = planned(checkout, "--cluster", "cluster.json")
     assert (report["cluster"], report["pods"]) == ("blue", [])

@@ -124,6 +124,23 @@ def target_of_medium(account: Account) -> int:
 
 @pytest.mark.nightly
 @needs_provider
+def test_tag_that_was_changed_by_hand_is_set_again(pipeline: Pipeline, account: Account) -> None:
+    """The capacity loop has lost the fleet, and every plan that gave it back was refused."""
+    pipeline.deploy(config(account, team="retag"))
+    fleet_id = fleet(account, "retag")["FleetId"]
+    with closing(account.client("ec2")) as ec2:
+        ec2.create_tags(Resources=[fleet_id], Tags=[{"Key": "fleet", "Value": "primary-smal"}])
+    planned = pipeline.plan()
+    assert planned.returncode == 0, planned.stderr
+    (finding,) = json.loads(planned.stdout)["findings"]
+    assert (finding["severity"], finding["code"]) == ("warning", "fleet/identity-restored")
+    applied = pipeline.apply()
+    assert applied.returncode == 0, applied.stderr
+    assert fleet(account, "retag")["FleetId"] == fleet_id
+
+
+@pytest.mark.nightly
+@needs_provider
 def test_imports_of_a_pull_request_take_nothing_of_another_cluster(
     pipeline: Pipeline, account: Account
 ) -> None:

@@ -74,7 +74,7 @@ def test_plan_without_changes_says_that_nothing_is_left_to_apply(checkout: Path)
     for prepare, expected in (
         (lambda: None, {plan: "success", apply: "success"}),
         (lambda: set_config(checkout), {plan: "success"}),
-        (lambda: set_text(checkout, "two"), {plan: "success"}),
+        (lambda: set_text(checkout, "two"), {plan: "failure"}),
     ):
         prepare()
         with forge_server("github") as forge:

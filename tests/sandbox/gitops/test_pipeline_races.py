@@ -1,12 +1,16 @@
 """What happens between plan and apply, with Terraform and EC2 under the test's control."""
 
+import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from reconciler.config.loader import Purpose, parse_config
 from reconciler.gitops.applying.left_behind import IMPORTS
 from reconciler.gitops.pipeline import Pipeline, PipelineSettings
-from reconciler.gitops.rendering.render import TFVARS
+from reconciler.gitops.rendering.render import TFVARS, render
+from reconciler.gitops.rendering.root_module import root_module_of
 from reconciler.gitops.terraform_plan.config_facts import config_facts
 from reconciler.gitops.terraform_plan.directory import PlanDirectory
 from reconciler.model.errors import Conflict, Refused, Unavailable
@@ -22,6 +26,10 @@ from tests.sandbox.gitops.scripted import (
 pytestmark = pytest.mark.sandbox
 
 
+CONFIG = b"cluster: analytics\nsectors: {primary: {kind: memory, fleets: [{size: small}]}}\n"
+"""A config of one fleet."""
+
+
 def stages(
     tmp_path: Path, cloud: OneFleetCloud, terraform: ScriptedTerraform, *, allowed: bool = False
 ) -> Pipeline:
@@ -31,6 +39,23 @@ def stages(
         module=tmp_path / "module",
         plans=PlanDirectory(tmp_path / "plan"),
         allow_destroy=frozenset({"primary-small"} if allowed else ()),
+    )
+    return Pipeline(terraform, lambda _cluster, _groups: cloud, NoCheckout(), settings)
+
+
+def stages_beside_a_config(
+    tmp_path: Path, config: bytes, terraform: ScriptedTerraform, *allowed: str
+) -> Pipeline:
+    """The pipeline over files that are a render of no fleets; all but the values are `allowed`."""
+    cloud = OneFleetCloud(4)
+    module = tmp_path / "module"
+    module.mkdir(exist_ok=True)
+    (module / TFVARS).write_text('{"cluster_name": "analytics", "fleets": {}}')
+    settings = PipelineSettings(
+        module=module,
+        plans=PlanDirectory(tmp_path / "plan"),
+        facts=config_facts(config),
+        allow_files=dict.fromkeys(allowed, ""),
     )
     return Pipeline(terraform, lambda _cluster, _groups: cloud, NoCheckout(), settings)
 
@@ -54,6 +79,37 @@ def test_imports_of_a_run_that_was_killed_do_not_stay(tmp_path: Path) -> None:
         left.write_text('import {\n  to = a.b\n  id = "fleet-1"\n}\n')
         stage()
         assert not left.exists()
+
+
+LEFT = 'import {\n  to = module.fleets.module.fleet["%s"].aws_ec2_fleet.this\n  id = "fleet-1"\n}\n'
+"""What `reconciler import` wrote once."""
+
+
+def test_import_that_would_fail_after_the_removal_stops_it(tmp_path: Path) -> None:
+    """`ci finish` removed the fleet and failed then, and so did every plan of the root."""
+    terraform = ScriptedTerraform(OneFleetCloud(0))
+    terraform.actions = ["delete"]
+    pipeline = stages_beside_a_config(tmp_path, CONFIG + b"allow_destroy: [old-small]\n", terraform)
+    (tmp_path / "module/imports.tf").write_text(LEFT % "old-small")
+    (finding,) = pipeline.plan().findings
+    assert (finding.severity, finding.code) == ("refused", "import/gone")
+    for stage in (pipeline.finish, pipeline.drift):
+        with pytest.raises(Refused, match="names old-small, which"):
+            stage()
+    assert terraform.plans == []
+
+
+def test_imports_that_are_carried_out_are_named_by_plan_and_drift(tmp_path: Path) -> None:
+    """The file does no harm yet, and nobody will think of it when it does."""
+    terraform = ScriptedTerraform(OneFleetCloud(4))
+    terraform.changes = False
+    pipeline = stages_beside_a_config(tmp_path, CONFIG, terraform)
+    values = {"cluster_name": "analytics", "fleets": {"primary-small": {}}}
+    (tmp_path / "module" / TFVARS).write_text(json.dumps(values))
+    (tmp_path / "module/imports.tf").write_text(LEFT % "primary-small")
+    assert "import/done" in {finding.code for finding in pipeline.plan().findings}
+    told = "imports.tf: everything that it names is in the state: remove the file"
+    assert told in pipeline.drift().notes
 
 
 def test_moved_capacity_is_never_rolled_back(tmp_path: Path) -> None:
@@ -152,18 +208,56 @@ def test_serial_that_moved_stops_the_apply(tmp_path: Path) -> None:
         pipeline.apply()
 
 
-def test_files_that_the_config_does_not_render_are_a_warning(tmp_path: Path) -> None:
-    """A reviewer must know that the plan is not of the config they read."""
-    cloud = OneFleetCloud(4)
-    module = tmp_path / "module"
-    module.mkdir()
-    (module / TFVARS).write_text('{"cluster_name": "analytics", "fleets": {}}')
-    config = b"cluster: analytics\nsectors: {primary: {kind: memory, fleets: [{size: small}]}}\n"
-    settings = PipelineSettings(
-        module=module, plans=PlanDirectory(tmp_path / "plan"), facts=config_facts(config)
-    )
-    pipeline = Pipeline(
-        ScriptedTerraform(cloud), lambda _cluster, _groups: cloud, NoCheckout(), settings
-    )
+@pytest.mark.parametrize(("changes", "severity"), [(False, "warning"), (True, "refused")])
+def test_plan_of_files_that_the_config_does_not_render_may_change_nothing(
+    tmp_path: Path, changes: bool, severity: str
+) -> None:
+    """A fleet that the config no longer has was made, since its review was merged late.
+
+    The commit of a config, which comes before its render, must not fail for it.
+    """
+    terraform = ScriptedTerraform(OneFleetCloud(4))
+    terraform.changes = changes
+    pipeline = stages_beside_a_config(tmp_path, CONFIG, terraform)
+    report = pipeline.plan()
+    (finding,) = report.findings
+    assert (finding.severity, finding.code) == (severity, "render/stale")
+    assert (report.allowed, report.nothing_to_apply) == (not changes, False)
+    if changes:
+        with pytest.raises(Refused, match="the guard refused this plan"):
+            pipeline.apply()
+    assert terraform.applied == []
+
+
+def test_files_that_the_pipeline_allows_may_differ_from_the_render(tmp_path: Path) -> None:
+    """Whoever changed a rendered file and named it in the pipeline could apply nothing any more."""
+    terraform = ScriptedTerraform(OneFleetCloud(4))
+    rendered = config_facts(CONFIG).rendered
+    pipeline = stages_beside_a_config(tmp_path, CONFIG, terraform, *rendered)
     (finding,) = pipeline.plan().findings
     assert (finding.severity, finding.code) == ("warning", "render/stale")
+    pipeline.apply()
+    assert len(terraform.applied) == 1
+
+
+def test_apply_finds_that_the_config_renders_to_other_files_by_now(tmp_path: Path) -> None:
+    """A catalogue beside the config may change in a commit that leaves the config alone."""
+    terraform = ScriptedTerraform(OneFleetCloud(4))
+    module = tmp_path / "module"
+    module.mkdir()
+    for file in render(root_module_of(parse_config(CONFIG, name="x", purpose=Purpose.RENDER))):
+        (module / file.path).parent.mkdir(parents=True, exist_ok=True)
+        (module / file.path).write_bytes(file.content)
+    settings = PipelineSettings(
+        module=module, plans=PlanDirectory(tmp_path / "plan"), facts=config_facts(CONFIG)
+    )
+    cloud = OneFleetCloud(4)
+
+    def stages_with(settings: PipelineSettings) -> Pipeline:
+        return Pipeline(terraform, lambda _cluster, _groups: cloud, NoCheckout(), settings)
+
+    assert stages_with(settings).plan().findings == ()
+    other = config_facts(CONFIG.replace(b"small", b"large"))
+    with pytest.raises(Conflict, match=r"fleets\.auto\.tfvars\.json: not what the sector config"):
+        stages_with(replace(settings, facts=other)).apply()
+    assert terraform.applied == []

@@ -24,6 +24,16 @@ Can't ask approval for state migration when interactive input is disabled.
 
 Please remove the "-input=false" option and try again.
 """
+IMPORT = """
+Error: Configuration for import target does not exist
+
+The configuration for the given import
+module.fleets.module.fleet["primary-medium"].aws_launch_template.this does not exist. All target
+instances must have an associated configuration to be imported.
+"""
+GONE = """
+Error: Cannot import non-existent remote object
+"""
 VALUE = """
 Error: Invalid value
 
@@ -37,6 +47,8 @@ Error: Invalid value
         (REGION, "`regions`"),
         (PROVIDER, "provider mirror"),
         (MOVED, "move the folder's terraform.tfstate away"),
+        (IMPORT, "imports.tf"),
+        (GONE, "imports.tf"),
         (VALUE, ""),
     ],
 )

@@ -88,9 +88,24 @@ def test_variable_of_groups_is_a_fault_of_a_fleet_that_states_it_itself() -> Non
     assert [fault[0] for fault in found(own)] == ["terraform/value"]
 
 
-def test_group_s_launch_template_has_a_longer_name_than_a_fleet_s() -> None:
-    """EC2 takes 128 characters, and the apply would stop half-way."""
+@pytest.mark.parametrize(("is_group", "most"), [(False, 61), (True, 55)])
+def test_launch_template_s_name_has_at_most_125_characters(is_group: bool, most: int) -> None:
+    """EC2 takes 128 and Terraform's provider 125: nothing of the root module could be planned.
+
+    A group's launch template has a longer name than a fleet's.
+    """
     text = group(", zone: " + "z" * 55)
-    long = text.replace("cluster: a", "cluster: " + "a" * 62)
-    assert found(text) == []
+    if not is_group:
+        text = text.replace(" provider: asg, auto_scaling_group: 'workers',", "")
+    fits = text.replace("cluster: a", "cluster: " + "a" * most)
+    long = text.replace("cluster: a", "cluster: " + "a" * (most + 1))
+    assert found(fits) == []
     assert [fault[0] for fault in found(long)] == ["name/label"]
+
+
+def test_stated_name_of_a_launch_template_has_at_most_125_characters() -> None:
+    """The provider refuses a longer one, and with it every plan of the root module."""
+    text = "sectors: {s: {kind: memory, fleets: [{size: small, terraform: {KEY: NAME}}]}}\n"
+    text = text.replace("KEY", "launch_template_name")
+    assert found(text.replace("NAME", "n" * 125)) == []
+    assert len(found(text.replace("NAME", "n" * 126))) == 1

@@ -13,7 +13,7 @@ from reconciler.adapters.forge.comments import marked
 from reconciler.gitops.markdown import code
 from reconciler.gitops.rendering.targets import RenderTarget
 from reconciler.gitops.repository.commit_message import request_body
-from reconciler.gitops.terraform_plan.guard import Finding
+from reconciler.gitops.terraform_plan.finding import Finding
 from reconciler.gitops.terraform_plan.pod_impact import PodImpact
 from reconciler.gitops.terraform_plan.summary import summary
 from reconciler.ports.repository import Commit, CommitId

@@ -14,7 +14,7 @@ from reconciler.gitops.terraform_plan.directory import (
     file_sha256,
     tree_sha256,
 )
-from reconciler.gitops.terraform_plan.guard import Finding
+from reconciler.gitops.terraform_plan.finding import Finding
 from reconciler.gitops.terraform_plan.report import PlanReport
 from reconciler.model.errors import InputError
 from tests.unit.gitops.plans import plan

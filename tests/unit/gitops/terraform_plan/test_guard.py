@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from reconciler.gitops.terraform_plan.guard import GuardPolicy, guard, hidden_programs, refused
+from reconciler.gitops.terraform_plan.finding import refused
+from reconciler.gitops.terraform_plan.guard import GuardPolicy, guard, hidden_programs
 from tests.unit.gitops.plans import (
     fleet_arn,
     fleet_attributes,

@@ -3,8 +3,9 @@
 from reconciler.gitops.terraform_plan.planned import fleets
 from reconciler.gitops.terraform_plan.pod_impact import PodImpact, impact_json, pod_impacts
 from reconciler.model.cluster import Node, Pod
+from reconciler.model.ids import Region
 from tests.builders import make_fleet_settings, make_node, make_pod, make_settings, make_snapshot
-from tests.unit.gitops.plans import fleet_change, plan
+from tests.unit.gitops.plans import fleet_arn, fleet_attributes, fleet_change, plan, resource
 
 SMALL = make_fleet_settings("small")
 LARGE = make_fleet_settings("large", cpu=32, memory="128Gi", price="0.90")
@@ -56,3 +57,22 @@ def test_fleet_that_stays_as_it_is_is_not_mentioned() -> None:
     """A plan for one fleet says nothing about the pods of forty others."""
     assert impacts(*NODES, make_pod("x", node="a"), change=["no-op"]) == ()
     assert impacts(make_pod("x"), change=["delete"]) == ()
+
+
+def test_nodes_of_the_same_fleet_in_another_region_are_not_touched() -> None:
+    """A root module is of one region: the plan for the other one ended four nodes for one."""
+    east = Region("us-east-1")
+    nodes = (
+        *NODES,
+        make_node("east", SMALL, region=east, zone="us-east-1a"),
+        make_node("unknown", SMALL, labels={"topology.kubernetes.io/region": ""}),
+    )
+    pods = (make_pod("x", node="a"), make_pod("y", node="b"), make_pod("z", node="east"))
+    (found,) = impacts(*nodes, *pods, change=["delete"])
+    assert (found.nodes, found.pods) == (3, 2)
+    gone = resource(
+        "aws_ec2_fleet", ["delete"], fleet_attributes(arn=fleet_arn("primary-small", east)), None
+    )
+    planned = fleets(plan(gone))
+    (found,) = pod_impacts(planned, make_snapshot(*nodes, *pods), make_settings(LARGE))
+    assert (found.nodes, found.pods) == (2, 1)

@@ -7,14 +7,21 @@ from typing import Any
 
 import pytest
 
-from reconciler.gitops.terraform_plan.guard import Finding
+from reconciler.config.catalogue import load_catalogue
+from reconciler.gitops.terraform_plan.finding import Finding
+from reconciler.gitops.terraform_plan.guard import GuardPolicy, guard
 from reconciler.gitops.terraform_plan.inputs import essence
 from reconciler.gitops.terraform_plan.pod_impact import PodImpact
 from reconciler.gitops.terraform_plan.report import STALE, approved_from, report_json
 from reconciler.gitops.terraform_plan.summary import BYTES_MAX, summary
 from reconciler.model.errors import InputError
 from tests.unit.gitops.plans import fleet_attributes, fleet_change, plan, resource, template_change
-from tests.unit.gitops.reports import report
+from tests.unit.gitops.reports import FACTS, report
+
+
+def imported(change: dict[str, Any]) -> dict[str, Any]:
+    """The same, of a fleet that enters the state."""
+    return {**change, "change": {**change["change"], "importing": {"id": "fleet-1"}}}
 
 
 def test_created_fleet_shows_tags_capacity_and_cost() -> None:
@@ -61,6 +68,63 @@ def test_nodes_that_new_fleets_start_with_are_part_of_the_cost_after_the_apply()
     assert kept.usd_per_hour_after() == kept.usd_per_hour_now()
     assert "after the apply" not in summary(kept)
     assert report(plan(fleet_change(["delete"]))).usd_per_hour_after() == 0
+
+
+def test_cost_of_now_includes_fleets_that_are_removed() -> None:
+    """The config names them no longer, so a reviewer never saw what a removal saves."""
+    types = load_catalogue()
+    spot = types["r4.xlarge"].spot_usd_per_hour
+    assert spot is not None
+    other = types["r5.xlarge"].spot_usd_per_hour
+    assert other is not None
+    facts = replace(FACTS, types=types)
+    made = report(plan(fleet_change(["no-op"]), fleet_change(["delete"], "old-small")), facts=facts)
+    kept = 2 * Decimal("0.126")
+    assert made.usd_per_hour_now() == kept + 2 * min(spot, other)
+    assert made.usd_per_hour_after() == kept
+    unknown = report(plan(fleet_change(["delete"], "old-small")))
+    assert unknown.usd_per_hour_now() is None
+
+
+def test_cost_of_now_includes_what_an_interrupted_replacement_left() -> None:
+    """Both fleets have one name, and only the last one was counted."""
+    kept = resource("aws_ec2_fleet", ["no-op"], fleet_attributes(target=5), fleet_attributes())
+    left = resource("aws_ec2_fleet", ["delete"], fleet_attributes(target=2), None)
+    made = report(plan(kept, left | {"deposed": "b0b1"}))
+    assert made.usd_per_hour_now() == 7 * Decimal("0.126")
+
+
+@pytest.mark.parametrize(
+    ("changes", "counts", "headline"),
+    [
+        ([fleet_change(["create"])], {"create": 2}, "1 fleet to create (2 resources)"),
+        (
+            [
+                fleet_change(["delete"], "a"),
+                fleet_change(["delete"], "b"),
+                fleet_change(["no-op"]),
+                template_change("ami-1", "ami-2"),
+            ],
+            {"delete": 4, "update": 1},
+            "1 fleet to change (1 resource), 2 fleets to destroy (4 resources)",
+        ),
+        ([fleet_change(["no-op"])], {"update": 3}, "3 resources to change"),
+        ([imported(fleet_change(["no-op"]))], {"import": 2}, "1 fleet to import (2 resources)"),
+        ([fleet_change(["no-op"])], {}, "Changes of outputs only"),
+    ],
+)
+def test_headline_counts_fleets(
+    changes: list[dict[str, Any]], counts: dict[str, int], headline: str
+) -> None:
+    """A fleet has a launch template: `2 to create` was one fleet, `1 to change` an image."""
+    policy = GuardPolicy(allow_destroy=frozenset({"a", "b"}))
+    made = replace(report(plan(*changes)), counts=counts, findings=guard(plan(*changes), policy))
+    assert f"\n**{headline}**\n" in summary(made)
+
+
+def test_one_fleet_is_unchanged() -> None:
+    """Plain words."""
+    assert "\n1 fleet unchanged.\n" in summary(report(plan(fleet_change(["no-op"]))))
 
 
 def test_unknown_price_or_limit_makes_the_cost_unknown() -> None:

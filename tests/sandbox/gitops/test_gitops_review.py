@@ -255,6 +255,39 @@ def test_progress_of_an_old_render_is_what_it_came_to(
     assert loops(repository=again, forge=forge).once().progress[0].stage == "applied"
 
 
+def test_change_of_one_region_waits_for_no_plan_of_the_other(loops: Loops, work: Path) -> None:
+    """The pipeline plans only what changed, so the config would be `rendered` for ever."""
+    terraform = (
+        "terraform: {ami: ami-0aa, security_group_id: sg-0aa,"
+        " private_subnet_ids: {us-west-2a: subnet-1}, by_region: {us-east-1: {ami: AMI,"
+        " security_group_id: sg-0bb, private_subnet_ids: {us-east-1a: subnet-2}}}}\n"
+    )
+    both = f"{config(5)}regions: [us-west-2, us-east-1]\n{terraform}"
+    forge = RecordingForge()
+    loop = loops(forge=forge)
+
+    def pipeline(*roots: str) -> None:
+        """Plan and apply these root modules at the newest commit."""
+        head = CommitId(git(work.parent / "remote.git", "rev-parse", "main"))
+        for context in [f"fleet-reconciler/{s}/{r}" for r in roots for s in ("plan", "apply")]:
+            forge.set_status(head, CommitStatus(context=context, state="success", description=""))
+
+    def stages() -> list[tuple[str, str]]:
+        return [(each.stage, each.detail) for each in loop.once().progress]
+
+    write_and_push(work, "sectors.yaml", both.replace("AMI", "ami-0bb"), "Two regions")
+    loop.once()
+    pipeline("terraform", "terraform-us-east-1")
+    assert stages() == [("applied", "")]
+    new_image = both.replace("AMI", "ami-0cc")
+    write_and_push(work_after_pull(work), "sectors.yaml", new_image, "New image there")
+    loop.once()
+    waits = ("rendered", "terraform-us-east-1: waits for the pipeline's plan")
+    assert stages() == [waits]
+    pipeline("terraform-us-east-1")
+    assert stages() == [("applied", "")]
+
+
 class ShortRepository(GitRepository):
     """A repository whose remote gives no older history."""
 

@@ -194,8 +194,9 @@ class GitopsLoop:
 
     def _attempt(self) -> GitopsReport:
         tip = self._fetch()
-        if self._settled is not None and self._settled.tip == tip:
-            return self._settled
+        settled = self._settled
+        if settled is not None and settled.tip == tip and not self._publishing.review_changed():
+            return settled
         report = self._turn(tip)
         # A change is proposed once: a branch that a reviewer deleted must not come back by itself.
         pushed = report.branch == self._settings.branch
@@ -227,8 +228,7 @@ class GitopsLoop:
         heads: dict[str, CommitId] = {}
         drafts = [self._draft(tip, heads, each, claimed) for each in prepared]
         drafts = _with_copies(drafts, prepared)
-        if heads:
-            drafts = self._published(tip, drafts)
+        drafts = self._published(tip, drafts)
         unshown = self._statuses.show(tip.id, [(d.commit, d.status) for d in drafts])
         clusters = tuple(draft.status for draft in drafts)
         first = next((status for status in clusters if status.branch), None)
@@ -379,7 +379,10 @@ def _with_copies(drafts: Sequence[_Drafted], prepared: Sequence[PreparedConfig])
 def _published(
     status: ClusterStatus, made: RenderCommit, published: PublishedCommit
 ) -> ClusterStatus:
-    """Return the status of a config whose commit was pushed, or refused."""
+    """Return the status of a config whose commit was pushed, refused, or is not wanted."""
+    if published.closed:
+        closed = replace(status, state="held", detail=published.closed)
+        return replace(closed, pull_request=published.pull_request)
     if published.commit is None:
         return replace(status, state="refused", detail=published.refused)
     return replace(

@@ -20,6 +20,11 @@ SELDOM: Final = 20
 a pipeline may wait for days for its approval, or have no token to publish a status with."""
 
 
+def is_due(looks: int) -> bool:
+    """Return whether the forge is asked again after so many looks at what it answered."""
+    return looks <= EAGER_LOOKS or looks % SELDOM == 0
+
+
 @dataclass(slots=True, kw_only=True)
 class _Heard:
     """What the forge answered about the render of one root module."""
@@ -91,7 +96,7 @@ class GitopsProgress:
         heard.looks += 1
         if heard.found.get(applied) == "success":
             return heard.found  # nothing more can change
-        if heard.looks > EAGER_LOOKS and heard.looks % SELDOM:
+        if not is_due(heard.looks):
             return heard.found
         found = self._newest(commits, frozenset({planned, applied}), asked)
         if found != heard.found:

@@ -188,6 +188,33 @@ def test_pull_request_that_is_refused_holds_up_no_other(loops: Loops, work: Path
     assert [branch for branch, *_ in forge.pull_requests] == [expected]
 
 
+def test_review_that_people_closed_is_reported_until_it_is_reopened(
+    loops: Loops, work: Path
+) -> None:
+    """The capacity loop runs with a config that nobody renders; its branch must stay away."""
+    forge = RecordingForge()
+    review = replace(SETTINGS, mode="pull-request")
+    loop = loops(review, forge=forge)
+    branch, remote = loop.once().branch, Path(remote_of(work))
+    forge.closed.add(branch)
+    git(remote, "branch", "-D", branch)
+    said = "its pull request 1 was closed: reopen it, or change the config"
+    for each, unrelated in ((loop, ""), (loop, "more\n"), (loops(review, forge=forge), "")):
+        if unrelated:
+            write_and_push(work, "README.md", unrelated, "Unrelated")
+        report = each.once()
+        (status,), (progress,) = report.clusters, report.progress
+        assert (status.state, status.detail, report.exit_code) == ("held", said, 1)
+        assert (progress.stage, progress.detail) == ("configured", said)
+        assert forge.statuses_shown[-1][1].description == said
+        assert forge.statuses_shown[-1][1].state == "failure"
+        assert not git(remote, "branch", "--list", branch)
+    forge.closed.clear()
+    assert loop.once().clusters[0].state == "proposed"
+    assert git(remote, "branch", "--list", branch)
+    assert len(forge.pull_requests) == 1
+
+
 def test_status_is_shown_once_and_again_after_a_failure(loops: Loops, work: Path) -> None:
     """Fifty clusters must not cost fifty calls a poll, nor an outage a status for ever."""
     forge = RecordingForge(Unavailable("forge", "down"))

@@ -17,8 +17,9 @@ def removed(work: Path, *paths: str) -> str:
 
 def test_removals_are_yielded_newest_first_with_the_commit_before(work: Path) -> None:
     """The config of the commit before is what stays in force."""
-    for path in ("a/ä b.yaml", "a/c.yaml", "d.yaml"):
-        kept = write_and_push(work, path, "x\n", f"Write {path}")
+    for path in ("a/ä b.yaml", "a/c.yaml"):
+        write_and_push(work, path, "x\n", f"Write {path}")
+    kept = write_and_push(work, "d.yaml", "x\n", "Write another")
     first = removed(work, "a/ä b.yaml", "a/c.yaml")
     git(work, "mv", "d.yaml", "e.yaml")
     git(work, "commit", "-qm", "Move")

@@ -260,8 +260,10 @@ def test_valid_config_does_not_wait_for_the_name_of_its_commit() -> None:
     """A slow server keeps no valid config from coming into force."""
 
     class Slow(Branch):
-        def last_change(self, commit: CommitId, paths: Sequence[str], *, deep: bool) -> Commit:
-            raise Unavailable("git fetch", f"no answer for {commit}, {paths}, {deep}")
+        def last_change(
+            self, commit: CommitId, _paths: Sequence[str], *, deep: bool = False
+        ) -> Commit:
+            raise Unavailable("git fetch", f"no answer for {commit}, {_paths}, {deep}")
 
     scene = Scene()
     scene.branch = Slow({OURS: CONFIG})

@@ -344,7 +344,8 @@ def roots(
     """List the root modules of this checkout, to run a job for each.
 
     As JSON: {"roots": [{"cluster", "config", "dir", "name"}], "gone": [config]}; `name` is fit for
-    an artifact, `cluster` for choosing a role; `gone` are configs that were removed.
+    an artifact, `cluster` for choosing a role; `gone` are configs that were removed and did not
+    move.
     """
     from reconciler.bootstrap.pipeline.checkout_roots import roots_of_checkout  # noqa: PLC0415 - heavy
 
@@ -359,6 +360,12 @@ def roots(
         print_table(("cluster", "config", "dir"), rows)
     for reason in found.overlooked:
         tell("warning", reason)
+    for path, new in found.moved.items():
+        tell(
+            "warning",
+            f"{path} moved to {new}: fleets and state stay as they are; remove what is left in the"
+            " old folder, and let --gitops-config of the capacity loop find the new one",
+        )
     for path in found.gone:
         tell(
             "warning",

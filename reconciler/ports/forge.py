@@ -26,6 +26,8 @@ class PullRequest:
 
     number: int
     url: str
+    closed: bool = False
+    """Whether people closed it without merging it."""
 
 
 class Forge(Protocol):
@@ -41,6 +43,13 @@ class Forge(Protocol):
 
     def statuses(self, commit: CommitId) -> Mapping[str, StatusState]:
         """Return the newest status of each context on a commit."""
+        ...
+
+    def pull_request(self, branch: str, base: str) -> PullRequest | None:
+        """Return the newest pull request from `branch` into `base`.
+
+        None: there is none, or it was merged and its review is over.
+        """
         ...
 
     def open_pull_request(self, branch: str, base: str, title: str, body: str) -> PullRequest:

@@ -53,6 +53,16 @@ class TreeFile:
     size_bytes: int
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Removal:
+    """A file that a commit removed from the branch."""
+
+    commit: CommitId
+    before: CommitId
+    """The commit that the branch had right before."""
+    path: str
+
+
 class Repository(Protocol):
     """A git remote, read through a local copy that may be lost at any time.
 
@@ -132,6 +142,17 @@ class Repository(Protocol):
 
         Raises:
             PortError: With `deep`, as `fetch` does.
+        """
+        ...
+
+    def removals(self, commit: CommitId) -> Iterator[Removal]:
+        """Yield the files that the branch lost up to `commit`, the newest removals first.
+
+        A renamed file is one that was removed. More history is fetched when more are asked for than
+        what was fetched has.
+
+        Raises:
+            PortError: As `fetch` does.
         """
         ...
 

@@ -146,7 +146,8 @@ class StatusBoard:
 
     def config_loaded(self, config: ConfigInForce) -> None:
         """Note that a config came into force."""
-        config = replace(config, faults=tuple(map(self._scrubbed, config.faults)))
+        faults = tuple(map(self._scrubbed, config.faults))
+        config = replace(config, faults=faults, remedy=self._scrubbed(config.remedy))
         with self._lock:
             self._view = replace(self._view, config=config)
         if config.file:
@@ -154,12 +155,10 @@ class StatusBoard:
 
     def config_refused(self, error: ReconcilerError) -> None:
         """Note that the newest config cannot be used; the last valid one stays in force."""
-        faults: tuple[str, ...] = (str(error),)
-        if isinstance(error, ConfigError):
-            faults = tuple(_fault(error.file, problem) for problem in error.problems)
-        faults = tuple(map(self._scrubbed, faults))
+        told, remedy = faults_and_remedy(error)
+        faults = tuple(map(self._scrubbed, told))
         with self._lock:
-            config = replace(self._view.config, faults=faults)
+            config = replace(self._view.config, faults=faults, remedy=self._scrubbed(remedy))
             self._view = replace(self._view, config=config)
         self.history.note("config", "config refused", config.file, faults[0])
 
@@ -300,6 +299,13 @@ class StatusBoard:
                 self._view = replace(view, errors_in_a_row=view.errors_in_a_row + 1)
         if report.error is None and view.plan is not None:
             self.history.sampled(view.plan, view.requested)
+
+
+def faults_and_remedy(error: ReconcilerError) -> tuple[tuple[str, ...], str]:
+    """Return why a config is refused, and what ends that, as in `ConfigInForce`."""
+    if isinstance(error, ConfigError):
+        return tuple(_fault(error.file, problem) for problem in error.problems), ""
+    return (str(ReconcilerError(error.where, error.what)),), error.hint
 
 
 def _fault(file: str, problem: Problem) -> str:

@@ -31,6 +31,8 @@ class ConfigInForce:
     loaded_at: datetime | None = None
     faults: tuple[str, ...] = ()
     """Empty when the newest config is in force: the file on disk, or the head of the branch."""
+    remedy: str = ""
+    """What ends the faults; empty: they are in the config, and `reconciler validate` lists them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

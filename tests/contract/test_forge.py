@@ -1,6 +1,7 @@
 """The Forge port: GitHub and GitLab over HTTP, with what goes wrong there."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -102,9 +103,15 @@ def test_pull_request_that_people_closed_stays_closed(server: ForgeState, kind: 
     """They said no to this config commit; asking again is nagging."""
     port = port_to(server, kind)
     opened(port)
+    request = port.pull_request("reconciler/abc", "main")
+    assert request is not None
+    assert not request.closed
     server.pull_requests[0]["state"] = "closed"
     assert opened(port) == 1
     assert len(server.pull_requests) == 1
+    assert port.pull_request("reconciler/abc", "main") == replace(request, closed=True)
+    server.pull_requests[0]["state"] = "merged"
+    assert port.pull_request("reconciler/abc", "main") is None
 
 
 def test_pull_request_that_was_merged_is_not_taken_for_a_new_one(

@@ -54,11 +54,26 @@ class GitHub:
                 found.setdefault(str(each.get("context", "")), state)
         return found
 
+    def pull_request(self, branch: str, base: str) -> PullRequest | None:
+        """Return the newest pull request from `branch` into `base` that is not merged."""
+        query = {
+            "head": f"{self._owner}:{branch}",
+            "base": base,
+            "state": "all",
+            "sort": "created",
+            "direction": "desc",
+            "per_page": "1",
+        }
+        listed = self._client.get(f"{self._root}/pulls", query, self._headers())
+        if not isinstance(listed, list):
+            raise Unavailable("GitHub GET pulls", "answered with something that is not a list")
+        return None if not listed or _was_merged(listed[0]) else _pull_request(listed[0])
+
     def open_pull_request(self, branch: str, base: str, title: str, body: str) -> PullRequest:
         """Return the pull request from `branch` into `base`: the existing one, or a new one."""
         wanted = {"title": title, "head": branch, "base": base, "body": body}
         return found_or_opened(
-            lambda: self._existing(branch, base),
+            lambda: self.pull_request(branch, base),
             lambda: _pull_request(
                 self._client.post(f"{self._root}/pulls", wanted, self._headers())
             ),
@@ -83,20 +98,6 @@ class GitHub:
             return True
         own = self._client.who("/user", "login", self._headers())
         return bool(user["login"] != own if own else user.get("type") != "Bot")
-
-    def _existing(self, branch: str, base: str) -> PullRequest | None:
-        query = {
-            "head": f"{self._owner}:{branch}",
-            "base": base,
-            "state": "all",
-            "sort": "created",
-            "direction": "desc",
-            "per_page": "1",
-        }
-        listed = self._client.get(f"{self._root}/pulls", query, self._headers())
-        if not isinstance(listed, list):
-            raise Unavailable("GitHub GET pulls", "answered with something that is not a list")
-        return None if not listed or _was_merged(listed[0]) else _pull_request(listed[0])
 
     def _headers(self) -> dict[str, str]:
         return {

@@ -66,6 +66,22 @@ class GitLab:
                 found.setdefault(str(each.get("name", "")), state)
         return found
 
+    def pull_request(self, branch: str, base: str) -> PullRequest | None:
+        """Return the newest request that is not merged, of this project's own branch.
+
+        GitLab lists requests of forks as well: a branch there may have any name, and be anybody's.
+        """
+        query = {
+            "source_branch": branch,
+            "target_branch": base,
+            "state": "all",
+            "order_by": "created_at",
+            "sort": "desc",
+        }
+        listed = self._client.pages(f"{self._root}/merge_requests", query, self._headers())
+        newest = next((each for each in listed if not _is_of_a_fork(each)), _NOTHING)
+        return None if newest is _NOTHING or _was_merged(newest) else _merge_request(newest)
+
     def open_pull_request(self, branch: str, base: str, title: str, body: str) -> PullRequest:
         """Return the merge request from `branch` into `base`: the existing one, or a new one."""
         wanted = {
@@ -75,7 +91,7 @@ class GitLab:
             "description": body,
         }
         return found_or_opened(
-            lambda: self._existing(branch, base),
+            lambda: self.pull_request(branch, base),
             lambda: _merge_request(
                 self._client.post(f"{self._root}/merge_requests", wanted, self._headers())
             ),
@@ -98,22 +114,6 @@ class GitLab:
         if not isinstance(author, Mapping) or "username" not in author:
             return True
         return bool(author["username"] != self._client.who("/user", "username", self._headers()))
-
-    def _existing(self, branch: str, base: str) -> PullRequest | None:
-        """Return the newest request that is not merged, of this project's own branch.
-
-        GitLab lists requests of forks as well: a branch there may have any name, and be anybody's.
-        """
-        query = {
-            "source_branch": branch,
-            "target_branch": base,
-            "state": "all",
-            "order_by": "created_at",
-            "sort": "desc",
-        }
-        listed = self._client.pages(f"{self._root}/merge_requests", query, self._headers())
-        newest = next((each for each in listed if not _is_of_a_fork(each)), _NOTHING)
-        return None if newest is _NOTHING or _was_merged(newest) else _merge_request(newest)
 
     def _headers(self) -> dict[str, str]:
         return {"PRIVATE-TOKEN": self._settings.read_token()}

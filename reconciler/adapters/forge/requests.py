@@ -38,4 +38,4 @@ def read_request(answer: Json, number_key: str, url_key: str) -> PullRequest | N
     number, url = answer.get(number_key), answer.get(url_key)
     if type(number) is not int or number < 1 or not isinstance(url, str):
         return None
-    return PullRequest(number=number, url=url)
+    return PullRequest(number=number, url=url, closed=answer.get("state") == "closed")

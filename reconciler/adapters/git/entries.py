@@ -5,6 +5,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
+from reconciler.model.errors import UsageError
 from reconciler.ports.repository import FileChange
 
 REGULAR_MODES = frozenset({"100644", "100755"})
@@ -51,3 +52,16 @@ def differs(there: Entry | None, change: FileChange) -> bool:
     if there is None or change.content is None:
         return (there is None) != (change.content is None)
     return there.mode != "100644" or there.blob != blob_name(change.content, len(there.blob))
+
+
+def checked_path(path: str) -> str:
+    """Return a path in git's form.
+
+    Raises:
+        UsageError: It could leave the repository or reach into git's own files.
+    """
+    parts = PurePosixPath(path).parts
+    odd = not parts or path != "/".join(parts) or any(c in path for c in "\0\n")
+    if odd or path.startswith(("/", ":")) or any(p.lower() in {"..", ".git"} for p in parts):
+        raise UsageError("path", f"{path[:80]!r} is not a path inside the repository")
+    return path

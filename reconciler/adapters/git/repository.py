@@ -11,12 +11,14 @@ from reconciler.adapters.git.entries import (
     REGULAR_MODES,
     SUBMODULE_MODE,
     Entry,
+    checked_path,
     differs,
     is_text,
     submodule_of,
 )
 from reconciler.adapters.git.local_copy import locked, size
 from reconciler.adapters.git.process import MARKER, GitProcess
+from reconciler.adapters.git.removals import REMOVALS_LOG, removals_of
 from reconciler.adapters.git.settings import GitSettings
 from reconciler.machine.private_folder import PrivateFolder
 from reconciler.model.errors import (
@@ -25,7 +27,6 @@ from reconciler.model.errors import (
     InvariantViolated,
     NotFound,
     ToolError,
-    UsageError,
 )
 from reconciler.ports.repository import (
     MOVE_IT,
@@ -33,6 +34,7 @@ from reconciler.ports.repository import (
     Commit,
     CommitId,
     FileChange,
+    Removal,
     TreeFile,
 )
 
@@ -92,7 +94,7 @@ class GitRepository:
 
     def read(self, commit: CommitId, path: str) -> bytes:
         """See Repository.read."""
-        found = self._entries(commit).get(_checked(path))
+        found = self._entries(commit).get(checked_path(path))
         if found is not None and found.mode == LINK_MODE:
             raise InputError(path, "is a symbolic link", "replace it by the file that it names")
         if found is None or found.mode not in REGULAR_MODES:
@@ -109,7 +111,7 @@ class GitRepository:
         self, commit: CommitId, paths: Sequence[str], *, deep: bool = False
     ) -> Commit | None:
         """See Repository.last_change."""
-        checked = [_checked(path) for path in paths]
+        checked = [checked_path(path) for path in paths]
         found = self._last_change(commit, checked)
         while found is None and deep and self._deepen():
             found = self._last_change(commit, checked)
@@ -152,7 +154,7 @@ class GitRepository:
         self, commit: CommitId, paths: Sequence[str], commits_max: int, *, deep: bool = False
     ) -> Iterator[CommitId]:
         """See Repository.changes."""
-        search = ("rev-list", f"--max-count={commits_max}", commit, "--", *map(_checked, paths))
+        search = ("rev-list", f"--max-count={commits_max}", commit, "--", *map(checked_path, paths))
         yielded: set[str] = set()
         while True:
             for name in self._text(*search).split():
@@ -160,6 +162,17 @@ class GitRepository:
                     yielded.add(name)
                     yield CommitId(name)
             if len(yielded) >= commits_max or not deep or not self._deepen():
+                return
+
+    def removals(self, commit: CommitId) -> Iterator[Removal]:
+        """See Repository.removals."""
+        yielded: set[CommitId] = set()
+        while True:
+            # A history that is too large for git's limits is no damage of the copy.
+            found = removals_of(self._git.ask(*REMOVALS_LOG, commit) or b"")
+            yield from (removal for removal in found if removal.commit not in yielded)
+            yielded |= {removal.commit for removal in found}
+            if not self._deepen():
                 return
 
     def describe(self, commit: CommitId) -> Commit:
@@ -196,7 +209,7 @@ class GitRepository:
 
     def _differing(self, commit: CommitId, changes: Sequence[FileChange]) -> list[FileChange]:
         there = self._entries(commit)
-        return [c for c in changes if differs(there.get(_checked(c.path)), c)]
+        return [c for c in changes if differs(there.get(checked_path(c.path)), c)]
 
     def push(self, commit: CommitId, branch: str | None = None) -> None:
         """See Repository.push."""
@@ -345,7 +358,7 @@ class GitRepository:
         folders = {str(above) for name in taken for above in PurePosixPath(name).parents}
         submodules = self.submodules(parent)
         for change in changes:
-            path = _checked(change.path)
+            path = checked_path(change.path)
             there = entries.get(path)
             if within := submodule_of(path, submodules):
                 what = f"lies in the submodule {within}, which belongs to another repository"
@@ -365,7 +378,7 @@ class GitRepository:
                 )
 
     def _index_line(self, change: FileChange) -> str:
-        path = _checked(change.path)
+        path = checked_path(change.path)
         if change.content is None:
             return f"0 {'0' * 40}\t{path}\0"
         blob = self._git.run("hash-object", "-w", "--stdin", stdin=change.content)
@@ -379,16 +392,3 @@ class GitRepository:
                 f"commit {made[:12]}",
                 f"would change files that were not rendered: {sorted(strangers)[:3]}",
             )
-
-
-def _checked(path: str) -> str:
-    """Return a path in git's form.
-
-    Raises:
-        UsageError: It could leave the repository or reach into git's own files.
-    """
-    parts = PurePosixPath(path).parts
-    odd = not parts or path != "/".join(parts) or any(c in path for c in "\0\n")
-    if odd or path.startswith(("/", ":")) or any(p.lower() in {"..", ".git"} for p in parts):
-        raise UsageError("path", f"{path[:80]!r} is not a path inside the repository")
-    return path

@@ -8,7 +8,7 @@ from reconciler.adapters.system_clock import SystemClock
 from reconciler.bootstrap.capacity_loop.config_source import ConfigSource, faults_of
 from reconciler.model.errors import ReconcilerError
 from reconciler.telemetry import events
-from reconciler.web.board import StatusBoard
+from reconciler.web.board import StatusBoard, faults_and_remedy
 from reconciler.web.metrics import Metrics
 from reconciler.web.view import ConfigInForce
 
@@ -21,7 +21,7 @@ class ConfigReloader:
         clock: Its time.
         board: The status page.
         metrics: Counts configs.
-        branch_faults: What is wrong with the head of a followed branch.
+        branch_trouble: What is wrong with the head of a followed branch; None: nothing.
     """
 
     def __init__(
@@ -30,14 +30,14 @@ class ConfigReloader:
         clock: SystemClock,
         board: StatusBoard,
         metrics: Metrics,
-        branch_faults: Callable[[], tuple[str, ...]],
+        branch_trouble: Callable[[], ReconcilerError | None],
     ) -> None:
         self._log = structlog.get_logger()
         self._source = source
         self._clock = clock
         self._board = board
         self._metrics = metrics
-        self._branch_faults = branch_faults
+        self._branch_trouble = branch_trouble
 
     def pause_seconds(self) -> float:
         """Return the longest pause between cycles; each cycle reads the config file again."""
@@ -80,11 +80,14 @@ class ConfigReloader:
     def show(self) -> None:
         """Show which config is in force."""
         config, settings = self._source.config, self._source.settings
+        trouble = self._branch_trouble()
+        faults, remedy = ((), "") if trouble is None else faults_and_remedy(trouble)
         self._board.config_loaded(
             ConfigInForce(
                 file=self._source.path,
                 commit=self._source.commit,
-                faults=self._branch_faults(),
+                faults=faults,
+                remedy=remedy,
                 cluster=settings.cluster,
                 regions=tuple(settings.regions),
                 dry_run=config.dry_run,

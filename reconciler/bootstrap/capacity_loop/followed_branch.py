@@ -7,7 +7,6 @@ from typing import Final, Protocol
 
 from reconciler.bootstrap.capacity_loop.config_source import (
     ConfigSource,
-    faults_of,
     stated_catalogue,
 )
 from reconciler.bootstrap.second_loop.channel import Message, Turn
@@ -74,10 +73,10 @@ class FollowedBranch:
         """Digest of the repository's config that the last complete cycle used."""
 
     @property
-    def faults(self) -> tuple[str, ...]:
-        """Return what is wrong with the head of the branch; empty also when none is followed."""
+    def trouble(self) -> ReconcilerError | None:
+        """Return what is wrong with the head of the branch; None also when none is followed."""
         told = self._told
-        return () if told is None or not told.trouble else tuple(faults_of(trouble_of(told)))
+        return None if told is None or not told.trouble else trouble_of(told)
 
     def may_act(self) -> bool:
         """Return whether the second loop may commit and push."""
@@ -85,10 +84,10 @@ class FollowedBranch:
 
     def config_followed(self, followed: BranchConfig) -> None:
         """Take a new state of the branch over and start the next cycle."""
-        before, self._told = self.faults, followed
+        before, self._told = self.trouble, followed
         if followed.trouble:
             self._capacity.config_refused(trouble_of(followed), "the head of the branch")
-        elif before:
+        elif before is not None:
             self._capacity.show_config()
         if followed.config is not None:
             self._source.offer(followed.config)
@@ -253,4 +252,4 @@ def trouble_of(followed: BranchConfig) -> ReconcilerError:
     if followed.problems:
         name = followed.trouble.partition(":")[0] or "the repository's config"
         return ConfigError(name, followed.problems)
-    return ReconcilerError("the repository's config", followed.trouble)
+    return ReconcilerError("the repository's config", followed.trouble, followed.remedy)

@@ -144,7 +144,7 @@ class CapacityLoop:
         )
         self.branch = FollowedBranch(source, self)
         self._config = ConfigReloader(
-            source, clock, self.board, self._metrics, lambda: self.branch.faults
+            source, clock, self.board, self._metrics, lambda: self.branch.trouble
         )
         self.show_config()
 

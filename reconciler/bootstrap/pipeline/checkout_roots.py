@@ -1,6 +1,6 @@
 """Finds the root modules of the checkout that a pipeline runs in."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,7 +11,12 @@ from reconciler.config.resolve import further_regions_of
 from reconciler.gitops.rendering.render import TFVARS
 from reconciler.gitops.rendering.targets import RenderTarget, find_targets, not_found, overlooked
 from reconciler.gitops.repository.followed import beside
-from reconciler.gitops.repository.roots import changed_roots, cluster_in, gone_configs
+from reconciler.gitops.repository.roots import (
+    changed_roots,
+    cluster_in,
+    gone_configs,
+    moved_to,
+)
 from reconciler.model.errors import ConfigError
 
 
@@ -31,7 +36,9 @@ class CheckoutRoots:
     roots: tuple[CheckoutRoot, ...]
     """The root modules that were asked for."""
     gone: tuple[str, ...]
-    """Configs that were removed."""
+    """Configs that were removed and did not move."""
+    moved: Mapping[str, str]
+    """Where configs moved to, by their former path."""
     overlooked: tuple[str, ...]
     """Paths and patterns that find no config, changed or not, in words."""
 
@@ -73,9 +80,18 @@ def roots_of_checkout(
         and (not rendered or f"{target.output_dir}/{TFVARS}" in files)
         and (not removing or _approves_removals(target.config_path))
     )
+    removed = gone_configs(files, configs, changed or ())
+    others = there & set(changed or ()) if removed else set()
+    contents = {path: content for path in others if (content := _content_of(path))}
+    moved = {
+        path: new
+        for path in removed
+        if (new := moved_to(checkout.content_at(".", since, path) or b"", contents))
+    }
     return CheckoutRoots(
         roots=roots,
-        gone=gone_configs(files, configs, changed or ()),
+        gone=tuple(path for path in removed if path not in moved),
+        moved=moved,
         overlooked=(*_missing(configs), *overlooked(files, checkout.submodules("."), configs)),
     )
 
@@ -112,7 +128,12 @@ def _files_named_by(config: str) -> tuple[str, ...]:
 
 
 def _cluster_of(config: str) -> str:
+    return cluster_in(_content_of(config))
+
+
+def _content_of(config: str) -> bytes:
+    """Return a config's content; nothing of one that cannot be read."""
     try:
-        return cluster_in(read_config_bytes(config))
+        return read_config_bytes(config)
     except ConfigError:
-        return ""
+        return b""

@@ -41,6 +41,7 @@ class _Followed(msgspec.Struct, frozen=True, tag="followed"):
     config: _Config | None
     trouble: Text
     problems: Annotated[tuple[_Fault, ...], msgspec.Meta(max_length=1000)]
+    remedy: Text
 
 
 class _Progress(msgspec.Struct, frozen=True):
@@ -115,6 +116,7 @@ def decode(line: bytes) -> Message:
             Problem(line=p.line, column=p.column, path=p.path, code=p.code, message=p.message)
             for p in found.problems
         ),
+        remedy=found.remedy,
     )
 
 
@@ -137,6 +139,7 @@ def _followed(message: BranchConfig) -> _Followed:
             )
             for p in message.problems[:1000]
         ),
+        remedy=_short(message.remedy),
     )
 
 

@@ -24,6 +24,9 @@ _BRANCH_DIGITS = 8
 _VERSION_DIGITS_MAX = 9
 """The maximum for each number of a version; no version of this program writes a longer one."""
 _PRE_RELEASE = re.compile(r"(?<=\d)[.-]?(dev|a|b|rc)\.?(\d{1,9})")
+_POST_RELEASE = re.compile(r"(?<=\d)[.-]?post\.?(\d{1,9})", re.ASCII)
+_RELEASE = re.compile(r"\d+(?:\.\d+)*", re.ASCII)
+_NUMBERS_MAX = 8
 _STAGES = ("dev", "a", "b", "rc", "")
 """What comes before a release, in this order; the release itself last."""
 _SKIPPED = re.compile(
@@ -150,7 +153,9 @@ def _why_not_the_same_again(
 ) -> str | None:
     """Return why another render of the same config must not be committed; see `why_not_again`."""
     theirs = (last.trailers(VERSION_TRAILER) or ("",))[0]
-    if _version(source.version) > _version(theirs):
+    one_version = _version(source.version) == _version(theirs)
+    newer = _is_newer_build(source.version, theirs) if one_version else None
+    if newer or _version(source.version) > _version(theirs):
         return None
     if theirs == source.version:
         stated = last.trailers(OUTPUT_TRAILER)
@@ -160,22 +165,44 @@ def _why_not_the_same_again(
             f"commit {last.short} rendered the same config differently with the same version"
             f" {theirs}; are there two loops with different options?"
         )
-    return f"commit {last.short} was rendered by the newer version {_one_line(theirs)}"
+    what = "the newer version"
+    if one_version and newer is None:
+        what = "another build of the same version,"
+    return f"commit {last.short} was rendered by {what} {_one_line(theirs)}"
 
 
-def _version(text: str) -> tuple[tuple[int, ...], int, int]:
-    """Return its first three numbers, and whether they are of a release or of what precedes it.
+def _version(text: str) -> tuple[tuple[int, ...], int, int, int]:
+    """Return its numbers, whether they are of a release or what precedes it, and its post release.
 
     There are no numbers for an invalid version, which counts as the oldest. What follows a `+` is
     the name of a build.
     """
     text = text.partition("+")[0]
-    before = _PRE_RELEASE.search(text)
+    before, after = _PRE_RELEASE.search(text), _POST_RELEASE.search(text)
     stage, number = (before[1], int(before[2])) if before else ("", 0)
-    numbers = re.findall(r"\d+", text[: before.start()] if before else text)[:3]
-    if any(len(each) > _VERSION_DIGITS_MAX for each in numbers):
-        return (), 0, 0
-    return tuple(int(each) for each in numbers), _STAGES.index(stage), number
+    release = _RELEASE.search(text[: before.start()] if before else text)
+    parts = release[0].split(".") if release else []
+    while parts and not parts[-1].strip("0"):
+        parts.pop()  # 1.2 and 1.2.0 are one version
+    if len(parts) > _NUMBERS_MAX or any(len(each) > _VERSION_DIGITS_MAX for each in parts):
+        return (), 0, 0, 0
+    post = int(after[1]) if after else -1
+    return tuple(int(each) for each in parts), _STAGES.index(stage), number, post
+
+
+def _is_newer_build(ours: str, theirs: str) -> bool | None:
+    """Return whether a build of one version is newer; None: their names have no order.
+
+    Names that differ in a number have one; those of commits have none.
+    """
+    mine, others = ours.partition("+")[2], theirs.partition("+")[2]
+    if not (mine and others):
+        return bool(mine) if mine != others else None
+    pairs = zip(re.split("[._-]", mine), re.split("[._-]", others), strict=False)
+    different = next((pair for pair in pairs if pair[0] != pair[1]), ("", ""))
+    if not all(re.fullmatch(r"\d{1,9}", each, re.ASCII) for each in different):
+        return None
+    return int(different[0]) > int(different[1])
 
 
 def _unskipped(text: str) -> str:

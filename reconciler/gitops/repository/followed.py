@@ -44,12 +44,14 @@ class BranchConfig:
     """Tells the capacity loop which config the branch has, or why it has none."""
 
     config: FollowedConfig | None
-    """The newest valid one; None: there is none, or it is not certain which one is this
-    cluster's."""
+    """The newest valid one of the commits in which it is certain which one is this cluster's; None:
+    there is none."""
     trouble: str = ""
     """Why the head of the branch is not that config; empty when it is."""
     problems: tuple[Problem, ...] = ()
     """Faults of the config at the head."""
+    remedy: str = ""
+    """What ends the trouble, for people; empty when it is faults that have to be mended."""
 
 
 def config_of(cluster: str, named: Mapping[str, str]) -> tuple[str, str]:
@@ -61,9 +63,7 @@ def config_of(cluster: str, named: Mapping[str, str]) -> tuple[str, str]:
     """
     if not named:
         return "", "the branch has no sector config of the names that are looked for"
-    theirs = [path for path, name in named.items() if name == cluster] if cluster else []
-    silent = [path for path, name in named.items() if not name or not cluster]
-    found = sorted(theirs or silent)
+    found = candidates(cluster, named)
     if len(found) == 1:
         return found[0], ""
     if not found:
@@ -71,9 +71,47 @@ def config_of(cluster: str, named: Mapping[str, str]) -> tuple[str, str]:
     listed = ", ".join(found[:3]) + (" …" if len(found) > 3 else "")
     if not cluster:
         return "", f"several sector configs are there: name one with --cluster-name: {listed}"
-    if theirs:
+    if named[found[0]]:
         return "", f"several sector configs are for cluster {cluster}: {listed}"
     return "", f"no sector config is for cluster {cluster}, and several name no cluster: {listed}"
+
+
+def candidates(cluster: str, named: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the paths of the configs that may be a cluster's, sorted; see `config_of`."""
+    theirs = [path for path, name in named.items() if name == cluster] if cluster else []
+    silent = [path for path, name in named.items() if not name or not cluster]
+    return tuple(sorted(theirs or silent))
+
+
+def lost_sight(
+    cluster: str, kept: str, named: Mapping[str, str], removed_by: str
+) -> tuple[str, str]:
+    """Return what became of the config that was a cluster's, and what to do; for people.
+
+    Args:
+        cluster: See `config_of`, which finds no config of it.
+        kept: The path of the config that was its last certain one.
+        named: The cluster that each config of the head names, by path.
+        removed_by: The commit that removed the config, when it is gone; empty: it is too old to be
+            known.
+    """
+    found = candidates(cluster, named)
+    by = f"commit {removed_by} removed" if removed_by else "a commit removed"
+    gone = "" if kept in named else f"{by} {kept}"
+    if not cluster and found:
+        return gone, "name this cluster with --cluster-name"
+    if kept in found:
+        others = ", ".join(path for path in found if path != kept)
+        return "", f"let {others} name its own cluster, or remove it: {kept} was there before"
+    if found:
+        return gone, f"leave one of {', '.join(found)}, and remove or rename the others"
+    if gone:
+        how = f"git revert {removed_by}" if removed_by else f"see git log -- {kept}"
+        return gone, (
+            f"bring it back ({how}); if it was moved, name its new path with"
+            " --gitops-config; if the cluster is to go, end this program"
+        )
+    return f"{kept} names cluster {named[kept]}", f"let {kept} name cluster {cluster} again"
 
 
 def is_inside(name: str) -> bool:

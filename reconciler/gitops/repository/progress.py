@@ -29,7 +29,8 @@ def progress_of(status: ClusterStatus, checks: Mapping[str, StatusState] | None)
 
     Args:
         status: The result of the second loop's turn.
-        checks: Commit statuses since its render, by context; None: there is no forge to ask.
+        checks: Commit statuses since the render of each root module, by context; None: there is no
+            forge to ask.
     """
     refused = _rendered(status)
     stage, detail = refused or _through_the_pipeline(status, checks)

@@ -179,16 +179,16 @@ def unchanged(target: RenderTarget, proposal: Proposal) -> ClusterStatus:
 
 
 def described_elsewhere(
-    target: RenderTarget, proposal: Proposal, claimed: Mapping[str, Sequence[str]]
+    target: RenderTarget, claims: frozenset[str], claimed: Mapping[str, Sequence[str]]
 ) -> str:
     """Return which other config describes the same as this one, for people; empty when none does.
 
     Args:
         target: This config.
-        proposal: What it renders to.
+        claims: What it describes, see `Proposal.claims`.
         claimed: Paths of configs by what they describe.
     """
-    for claim in sorted(proposal.claims):
+    for claim in sorted(claims):
         others = [path for path in claimed[claim] if path != target.config_path]
         if others:
             return f"{claim}: {', '.join(others)} describes that too"

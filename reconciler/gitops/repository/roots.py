@@ -95,6 +95,37 @@ def gone_configs(
     )
 
 
+def moved_to(content: bytes, others: Mapping[str, bytes]) -> str:
+    """Return the path of the config that a removed one has become; empty: it was removed.
+
+    That is one of the same cluster with the same content, or with the same state. Clusters of one
+    name may be in several accounts, so the name alone does not say it.
+
+    Args:
+        content: The removed config.
+        others: Configs that were added or changed, by path.
+    """
+    cluster, state = cluster_in(content), _state_in(content)
+    for path, other in sorted(others.items()):
+        if other == content:
+            return path
+        if cluster and state and (cluster, state) == (cluster_in(other), _state_in(other)):
+            return path
+    return ""
+
+
+def _state_in(content: bytes) -> tuple[str, str] | None:
+    """Return bucket and key of the state that a config names, valid or not; None: it names none."""
+    try:
+        terraform = read_document(content).get("terraform")
+    except ConfigError:
+        return None
+    backend = terraform.get("backend") if isinstance(terraform, Mapping) else None
+    if not isinstance(backend, Mapping) or not (backend.get("bucket") and backend.get("key")):
+        return None
+    return str(backend["bucket"]), str(backend["key"])
+
+
 def root_name(output_dir: str) -> str:
     """Return a directory's name for artifacts and the like: plain, bounded and unique."""
     if _PLAIN.fullmatch(output_dir) and len(output_dir) <= NAME_MAX:

@@ -12,8 +12,8 @@ ClusterState = Literal[
     "unchanged", "committed", "proposed", "invalid", "missing", "held", "refused"
 ]
 """`proposed`: on a branch of its own. `held`: a newer version of the program, or one with other
-options, rendered the same config differently; this render is not committed. `refused`: the remote
-does not let us push it."""
+options, rendered the same config differently, or people closed the pull request; this render is not
+committed. `refused`: the remote does not let us push it."""
 
 Stage = Literal["configured", "rendered", "planned", "applied", "live"]
 STAGES: Final[tuple[Stage, ...]] = ("configured", "rendered", "planned", "applied", "live")

@@ -1,15 +1,23 @@
 """Finds the config in each commit of the branch that the capacity loop has to run with."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Final
 
 from reconciler.config.catalogue import load_catalogue
 from reconciler.config.loader import files_named
 from reconciler.config.planning.settings import planner_settings
 from reconciler.gitops.rendering.targets import find_targets
-from reconciler.gitops.repository.followed import BranchConfig, FollowedConfig, beside, config_of
+from reconciler.gitops.repository.followed import (
+    BranchConfig,
+    FollowedConfig,
+    beside,
+    candidates,
+    config_of,
+    lost_sight,
+)
 from reconciler.gitops.repository.followed_reading import read_followed
 from reconciler.gitops.repository.roots import cluster_named
 from reconciler.model.bugs import bug_in_words
@@ -44,6 +52,8 @@ class _Named:
 class ConfigFollower:
     """Looks at each fetched commit; after a restart the last valid config is found again.
 
+    That is the one of the newest commit in which it is valid and the only one of its cluster.
+
     Args:
         repository: The config repository; it must have been fetched right before `look` is called.
         patterns: Paths of sector configs, see `find_targets`.
@@ -69,7 +79,9 @@ class ConfigFollower:
         self._tip: CommitId | None = None
         self._last: BranchConfig | None = None
         self._named: dict[tuple[str, str], _Named] = {}
-        """What each config names, by its path and the git blob id of its content."""
+        """What each config of the head names, by its path and the git blob id of its content."""
+        self._never_there = False
+        """Whether the history was searched for a config of this cluster, and has none."""
 
     def look(self, tip: Commit) -> None:
         """Report the config of a commit, unless the same was reported before.
@@ -89,30 +101,104 @@ class ConfigFollower:
         except Exception as error:  # noqa: BLE001 - one config must not stop the others' rendering
             found = BranchConfig(config=None, trouble=f"reading it fails: {bug_in_words(error)}")
         if found.config is None and self._last is not None:
-            kept = self._last.config
-            found = BranchConfig(config=kept, trouble=found.trouble, problems=found.problems)
+            found = replace(found, config=self._last.config)
         if found != self._last:
             self._last = found
             self._heard(found)
 
     def _found(self, tip: Commit) -> BranchConfig:
-        files = {file.path: file.blob for file in self._repository.files(tip.id)}
-        targets = find_targets(tuple(files), self._patterns)
-        paths = [target.config_path for target in targets if target.config_path in files]
-        blobs = {path: files[path] for path in paths}
-        path, trouble = self._path(tip, blobs, deep=False)
+        blobs = self._configs(tip.id)
+        path, trouble = self._path(tip.id, blobs, deep=False)
         if not path:
-            path, trouble = self._path(tip, blobs, deep=True)
+            path, trouble = self._path(tip.id, blobs, deep=True)
         if not path:
-            return BranchConfig(config=None, trouble=trouble)
+            return self._out_of_sight(tip.id, trouble)
         try:
             return BranchConfig(config=self._version(tip.id, path))
         except FAULTS as error:
-            older = None if self._reported_valid(path) else self._older(tip, path)
+            older = None if self._reported_valid(path) else self._older(tip.id, path)
             problems = error.problems if isinstance(error, ConfigError) else ()
             return BranchConfig(config=older, trouble=str(error), problems=problems)
 
-    def _path(self, tip: Commit, blobs: Mapping[str, str], *, deep: bool) -> tuple[str, str]:
+    def _configs(self, commit: CommitId) -> dict[str, str]:
+        """Return the git blob ids of all configs of a commit, by path."""
+        files = {file.path: file.blob for file in self._repository.files(commit)}
+        targets = find_targets(tuple(files), self._patterns)
+        paths = [target.config_path for target in targets if target.config_path in files]
+        return {path: files[path] for path in paths}
+
+    def _out_of_sight(self, tip: CommitId, trouble: str) -> BranchConfig:
+        """Return what stays in force where no config, or several, are this cluster's.
+
+        A copied folder or a `git rm` by mistake must not change what a cluster runs with.
+
+        Raises:
+            PortError: Older history was needed, and the repository did not answer.
+        """
+        last = None if self._last is None else self._last.config
+        kept = last or self._before(tip)
+        if kept is None:
+            return BranchConfig(config=None, trouble=trouble)
+        named = {path: each.cluster for (path, _), each in self._named.items()}
+        change = None if kept.path in named else self._repository.last_change(tip, [kept.path])
+        removed_by = "" if change is None else change.short
+        why, remedy = lost_sight(self._cluster, kept.path, named, removed_by)
+        trouble = f"{trouble}; {why}" if why else trouble
+        return BranchConfig(config=kept, trouble=trouble, remedy=remedy)
+
+    def _before(self, tip: CommitId) -> FollowedConfig | None:
+        """Return the newest valid config of the commits in which one was certain; None: no such.
+
+        Without a cluster's name the only config of an older commit may be that of another one.
+
+        Raises:
+            PortError: Older history was needed, and the repository did not answer.
+        """
+        if not self._cluster or self._never_there:
+            return None
+        for commit, path in self._certain_before(tip):
+            try:
+                return self._version(commit, path)
+            except FAULTS:
+                return self._older(commit, path)
+        self._never_there = True
+        return None
+
+    def _certain_before(self, tip: CommitId) -> Iterator[tuple[CommitId, str]]:
+        """Yield older commits with one certain config of this cluster, and its path, newest first.
+
+        A copy added a config, a new name changed one that is still there, and everything else that
+        hides a config removed it.
+        """
+        named = {path: each for (path, _), each in self._named.items()}
+        found = candidates(self._cluster, {path: each.cluster for path, each in named.items()})
+        several = len(found) > 1
+        configs = found if several else [p for p, each in named.items() if not each.fault]
+        paths = sorted({each for path in configs for each in self._with_files(tip, path)})
+        versions = self._repository.changes(tip, paths, VERSIONS_MAX, deep=several) if paths else ()
+        for commit in versions:
+            path = self._certain(commit)
+            if path in named:
+                yield commit, path
+        removed = (
+            each
+            for each in self._repository.removals(tip)
+            if any(t.config_path == each.path for t in find_targets((each.path,), self._patterns))
+        )
+        for removal in islice(removed, VERSIONS_MAX):
+            path = self._certain(removal.before)
+            if path and not self._certain(removal.commit):
+                yield removal.before, path
+
+    def _certain(self, commit: CommitId) -> str:
+        """Return the path of this cluster's config in an older commit; empty: it is not certain."""
+        with suppress(InputError):  # more files than are listed
+            names = self._names_of(commit, self._configs(commit), deep=False)
+            named = {path: each.cluster for (path, _), each in names.items()}
+            return config_of(self._cluster, named)[0]
+        return ""
+
+    def _path(self, tip: CommitId, blobs: Mapping[str, str], *, deep: bool) -> tuple[str, str]:
         """Return the path of this cluster's config, or an empty path and why it is not certain.
 
         Args:
@@ -123,18 +209,24 @@ class ConfigFollower:
         Raises:
             PortError: The repository did not answer.
         """
-        known, now = self._named, {}
-        for path, blob in blobs.items():
-            named = known.get((path, blob))
-            if named is None or (deep and named.fault and not named.cluster):
-                named = self._names(tip, path, deep=deep)
-            now[path, blob] = named
-        self._named = now
+        self._named = now = self._names_of(tip, blobs, deep=deep)
         found, trouble = config_of(self._cluster, {key[0]: now[key].cluster for key in now})
         faults = [named.fault for named in now.values() if named.fault]
         return found, f"{trouble}; {faults[-1]}" if trouble and faults else trouble
 
-    def _names(self, tip: Commit, path: str, *, deep: bool) -> _Named:
+    def _names_of(
+        self, commit: CommitId, blobs: Mapping[str, str], *, deep: bool
+    ) -> dict[tuple[str, str], _Named]:
+        """Return what each config of a commit names; what the head has too is not read again."""
+        now = {}
+        for path, blob in blobs.items():
+            named = self._named.get((path, blob))
+            if named is None or (deep and named.fault and not named.cluster):
+                named = self._names(commit, path, deep=deep)
+            now[path, blob] = named
+        return now
+
+    def _names(self, tip: CommitId, path: str, *, deep: bool) -> _Named:
         """Return the cluster that a config names, or if it cannot be read its newest readable one.
 
         Without such a version it may be anybody's. The second loop says what is wrong with it.
@@ -142,11 +234,11 @@ class ConfigFollower:
         Raises:
             PortError: The repository did not answer.
         """
-        named = self._named_at(tip.id, path)
+        named = self._named_at(tip, path)
         if not named.fault:
             return named
         with suppress(UsageError):  # git allows paths that cannot be checked out
-            for commit in self._repository.changes(tip.id, [path], VERSIONS_MAX, deep=deep):
+            for commit in self._repository.changes(tip, [path], VERSIONS_MAX, deep=deep):
                 older = self._named_at(commit, path)
                 if not older.fault:
                     return replace(older, fault=named.fault)
@@ -171,20 +263,26 @@ class ConfigFollower:
         last = None if self._last is None else self._last.config
         return last is not None and last.path == path
 
-    def _older(self, tip: Commit, path: str) -> FollowedConfig | None:
+    def _older(self, tip: CommitId, path: str) -> FollowedConfig | None:
         """Return the newest valid version before the head; None: there is none.
 
         Raises:
             PortError: Older history was needed, and the repository did not answer.
         """
         repository, paths = self._repository, {path}
-        for commit in repository.changes(tip.id, [path], VERSIONS_MAX):
-            with suppress(*FAULTS, NotFound):
-                paths |= set(beside(path, files_named(repository.read(commit, path))).values())
-        for commit in repository.changes(tip.id, sorted(paths), VERSIONS_MAX, deep=True):
+        for commit in repository.changes(tip, [path], VERSIONS_MAX):
+            paths |= self._with_files(commit, path)
+        for commit in repository.changes(tip, sorted(paths), VERSIONS_MAX, deep=True):
             with suppress(*FAULTS, NotFound):
                 return self._version(commit, path)
         return None
+
+    def _with_files(self, commit: CommitId, path: str) -> set[str]:
+        """Return the paths of a config and of the files that it names in a commit."""
+        with suppress(*FAULTS, NotFound):
+            named = files_named(self._repository.read(commit, path))
+            return {path, *beside(path, named).values()}
+        return {path}
 
     def _version(self, commit: CommitId, path: str) -> FollowedConfig:
         """Return a config as a commit has it.

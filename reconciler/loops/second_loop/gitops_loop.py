@@ -194,8 +194,9 @@ class GitopsLoop:
 
     def _attempt(self) -> GitopsReport:
         tip = self._fetch()
-        if self._settled is not None and self._settled.tip == tip:
-            return self._settled
+        settled = self._settled
+        if settled is not None and settled.tip == tip and not self._publishing.review_changed():
+            return settled
         report = self._turn(tip)
         # A change is proposed once: a branch that a reviewer deleted must not come back by itself.
         pushed = report.branch == self._settings.branch
@@ -223,14 +224,11 @@ class GitopsLoop:
             else self._preparing.prepared(tip, target, files)
             for target in targets
         ]
-        claimed: dict[str, list[str]] = {}
-        for each in prepared:
-            for claim in each.claims:
-                claimed.setdefault(claim, []).append(each.target.config_path)
+        claimed = _claimed(prepared)
         heads: dict[str, CommitId] = {}
         drafts = [self._draft(tip, heads, each, claimed) for each in prepared]
-        if heads:
-            drafts = self._published(tip, drafts)
+        drafts = _with_copies(drafts, prepared)
+        drafts = self._published(tip, drafts)
         unshown = self._statuses.show(tip.id, [(d.commit, d.status) for d in drafts])
         clusters = tuple(draft.status for draft in drafts)
         first = next((status for status in clusters if status.branch), None)
@@ -287,7 +285,7 @@ class GitopsLoop:
         if self._repository.holds(tip.id, proposal.changes):
             self._preparing.needs_no_commit(prepared, status)
             return _Drafted(status=status, commit=commit)
-        others = described_elsewhere(target, proposal, claimed)
+        others = described_elsewhere(target, proposal.claims, claimed)
         if others:
             return _Drafted(status=replace(status, state="invalid", detail=others), commit=commit)
         source = self._source(tip, prepared, proposal)
@@ -350,10 +348,41 @@ class GitopsLoop:
         ]
 
 
+def _claimed(prepared: Sequence[PreparedConfig]) -> dict[str, list[str]]:
+    """Return the paths of configs by what they describe."""
+    claimed: dict[str, list[str]] = {}
+    for each in prepared:
+        for claim in each.claims:
+            claimed.setdefault(claim, []).append(each.target.config_path)
+    return claimed
+
+
+def _with_copies(drafts: Sequence[_Drafted], prepared: Sequence[PreparedConfig]) -> list[_Drafted]:
+    """Return the drafts, in which unchanged configs that describe the same are invalid.
+
+    A folder that was copied with its render changes nothing, so nobody would hear of it. Where one
+    of the two is invalid already, that one tells of it, and the other goes on.
+    """
+    both = list(zip(drafts, prepared, strict=True))
+    claimed = _claimed([each for draft, each in both if draft.status.state != "invalid"])
+    found = []
+    for draft, each in both:
+        status, others = draft.status, ""
+        if status.state == "unchanged":
+            others = described_elsewhere(each.target, each.claims, claimed)
+        if others:
+            status = replace(status, state="invalid", detail=others)
+        found.append(replace(draft, status=status))
+    return found
+
+
 def _published(
     status: ClusterStatus, made: RenderCommit, published: PublishedCommit
 ) -> ClusterStatus:
-    """Return the status of a config whose commit was pushed, or refused."""
+    """Return the status of a config whose commit was pushed, refused, or is not wanted."""
+    if published.closed:
+        closed = replace(status, state="held", detail=published.closed)
+        return replace(closed, pull_request=published.pull_request)
     if published.commit is None:
         return replace(status, state="refused", detail=published.refused)
     return replace(

@@ -1,6 +1,6 @@
 """Follows the configs of the second loop through the stages of the pipeline."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -20,9 +20,14 @@ SELDOM: Final = 20
 a pipeline may wait for days for its approval, or have no token to publish a status with."""
 
 
+def is_due(looks: int) -> bool:
+    """Return whether the forge is asked again after so many looks at what it answered."""
+    return looks <= EAGER_LOOKS or looks % SELDOM == 0
+
+
 @dataclass(slots=True, kw_only=True)
 class _Heard:
-    """What the forge answered about one render."""
+    """What the forge answered about the render of one root module."""
 
     render: CommitId
     found: Mapping[str, StatusState] = field(default_factory=dict)
@@ -43,9 +48,9 @@ class GitopsProgress:
         self._forge = forge
         self._tip: CommitId | None = None
         self._commits: dict[str, tuple[CommitId, ...]] = {}
-        """By config: the commit of its render and later ones, newest first."""
+        """By root module: the commit of its render and later ones, newest first."""
         self._heard: dict[str, _Heard] = {}
-        """By config: what the forge answered about its render."""
+        """By root module: what the forge answered about its render."""
 
     def look(self, report: GitopsReport) -> tuple[ClusterProgress, ...]:
         """Return where each cluster stands; what the forge does not answer counts as not done."""
@@ -66,22 +71,34 @@ class GitopsProgress:
             return None
         if status.state != "unchanged":
             return {}  # just pushed, or not rendered at all
-        config, roots = status.target.config_path, status.roots
-        if config not in self._commits:
-            self._commits[config] = self._since_render(report.tip.id, roots)
-        commits = self._commits[config]
+        return {
+            context: state
+            for root in status.roots
+            for context, state in self._of_root(report.tip.id, root, asked).items()
+        }
+
+    def _of_root(
+        self, tip: CommitId, root: str, asked: dict[CommitId, Mapping[str, StatusState]]
+    ) -> Mapping[str, StatusState]:
+        """Return the statuses since one root module changed.
+
+        A commit that changes the files of one Region only is planned and applied there only; the
+        statuses of the others are those of their own last render.
+        """
+        if root not in self._commits:
+            self._commits[root] = self._since_render(tip, root)
+        commits = self._commits[root]
         render = commits[-1]
-        heard = self._heard.get(config)
+        heard = self._heard.get(root)
         if heard is None or heard.render != render:
-            heard = self._heard[config] = _Heard(render=render)
-        applied = [stage_context("apply", root) for root in roots]
-        planned = [stage_context("plan", root) for root in roots]
+            heard = self._heard[root] = _Heard(render=render)
+        applied, planned = stage_context("apply", root), stage_context("plan", root)
         heard.looks += 1
-        if all(heard.found.get(context) == "success" for context in applied):
+        if heard.found.get(applied) == "success":
             return heard.found  # nothing more can change
-        if heard.looks > EAGER_LOOKS and heard.looks % SELDOM:
+        if not is_due(heard.looks):
             return heard.found
-        found = self._newest(commits, frozenset({*planned, *applied}), asked)
+        found = self._newest(commits, frozenset({planned, applied}), asked)
         if found != heard.found:
             heard.found, heard.looks = found, 0
         return found
@@ -101,12 +118,12 @@ class GitopsProgress:
                 found.setdefault(context, asked[commit][context])
         return found
 
-    def _since_render(self, tip: CommitId, roots: Sequence[str]) -> tuple[CommitId, ...]:
+    def _since_render(self, tip: CommitId, root: str) -> tuple[CommitId, ...]:
         try:
-            render = self._repository.last_change(tip, roots, deep=True)
+            render = self._repository.last_change(tip, [root], deep=True)
         except (PortError, ToolError):
             # The turn's work is done: what is known so far has to suffice.
-            render = self._repository.last_change(tip, roots)
+            render = self._repository.last_change(tip, [root])
         if render is None:
             return (tip,)
         return self._repository.since(tip, render.id, COMMITS_MAX)

@@ -1,12 +1,14 @@
 """Pushes what the second loop committed, and opens the pull requests for it."""
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 from reconciler.gitops.repository.commit_message import RenderSource, commit_message, request_body
-from reconciler.model.errors import Conflict, Forbidden, PortError, Refused
-from reconciler.ports.forge import Forge
+from reconciler.loops.second_loop.progress import is_due
+from reconciler.model.errors import Conflict, Forbidden, PortError, Refused, ToolError
+from reconciler.ports.forge import Forge, PullRequest
 from reconciler.ports.repository import CommitId, FileChange, Repository
 
 
@@ -29,6 +31,8 @@ class PublishedCommit:
     """The commit that the remote has; None: it refused it."""
     pull_request: str = ""
     """Address of the pull request, when a forge opened one."""
+    closed: str = ""
+    """What to tell where people closed the pull request: nothing is pushed for it any more."""
     refused: str = ""
     """Why the remote or the forge refused it."""
 
@@ -55,6 +59,28 @@ class GitopsPublishing:
         self._forge = forge
         self._base = base
         self._may_act = may_act
+        self._reviews: dict[str, bool] = {}
+        """By branch for review: whether its pull request was closed when the last turn asked."""
+        self._looks = 0
+        """How often `review_changed` was called since the last turn."""
+
+    def review_changed(self) -> bool:
+        """Return whether people closed or reopened a pull request since the last turn.
+
+        The forge is asked at the first calls after a turn, later seldom; what it does not answer
+        counts as unchanged.
+        """
+        self._looks += 1
+        if self._forge is None or not is_due(self._looks):
+            return False
+        for branch, was_closed in self._reviews.items():
+            try:
+                found = self._forge.pull_request(branch, self._base)
+            except (PortError, ToolError):
+                return False
+            if found is not None and found.closed != was_closed:
+                return True
+        return False
 
     def publish(self, tip: CommitId, made: Sequence[RenderCommit]) -> dict[str, PublishedCommit]:
         """Push every branch, whatever happens to the others.
@@ -70,6 +96,7 @@ class GitopsPublishing:
             PortError: A branch was not pushed or its pull request not opened for another reason
                 than a missing right; the first such error.
         """
+        self._reviews, self._looks = {}, 0
         found: dict[str, PublishedCommit] = {}
         failures: list[PortError] = []
         for branch in dict.fromkeys(each.branch for each in made):
@@ -120,15 +147,35 @@ class GitopsPublishing:
         return found
 
     def _propose(self, made: RenderCommit) -> PublishedCommit:
-        """Push a branch for review, and ask for its review where there is a forge."""
+        """Push a branch for review, and ask for its review where there is a forge.
+
+        Forges delete the branch of a pull request that was closed; it must not come back.
+        """
+        known = self._known_request(made.branch)
+        if known is not None and known.closed:
+            what = f"its pull request {known.number} was closed: reopen it, or change the config"
+            return PublishedCommit(commit=None, pull_request=known.url, closed=what)
         commit = self._pushed(made)
         if self._forge is None:
             return PublishedCommit(commit=commit)
+        self._reviews[made.branch] = False
+        if known is not None:
+            return PublishedCommit(commit=commit, pull_request=known.url)
         title, _, _ = commit_message(made.source).partition("\n\n")
         body = request_body(made.source)
         self._assert_leads()
         request = self._forge.open_pull_request(made.branch, self._base, title, body)
         return PublishedCommit(commit=commit, pull_request=request.url)
+
+    def _known_request(self, branch: str) -> PullRequest | None:
+        """Return the pull request of a branch; None as well where it may not be read."""
+        if self._forge is None:
+            return None
+        with suppress(Forbidden):
+            found = self._forge.pull_request(branch, self._base)
+            self._reviews[branch] = found is not None and found.closed
+            return found
+        return None
 
     def _push(self, commit: CommitId, branch: str | None = None) -> None:
         self._assert_leads()

@@ -43,6 +43,10 @@ class TurnForge:
         """See Forge.statuses."""
         return self._asked(lambda: self._forge.statuses(commit))
 
+    def pull_request(self, branch: str, base: str) -> PullRequest | None:
+        """See Forge.pull_request."""
+        return self._asked(lambda: self._forge.pull_request(branch, base))
+
     def open_pull_request(self, branch: str, base: str, title: str, body: str) -> PullRequest:
         """See Forge.open_pull_request."""
         return self._asked(lambda: self._forge.open_pull_request(branch, base, title, body))

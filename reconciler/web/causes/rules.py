@@ -282,15 +282,20 @@ def _queue(seen: BoardMoment) -> Iterator[Cause]:
 
 
 def _config(seen: BoardMoment) -> Iterator[Cause]:
-    faults = seen.view.config.faults
+    config, faults = seen.view.config, seen.view.config.faults
     if faults:
+        in_force = "the last valid config stays in force"
+        if config.commit:
+            in_force = f"{config.file} stays in force"
+        elif seen.view.second_loop:
+            in_force = f"the file {config.file} is in force although a branch is followed"
         more = f" (and {len(faults) - 1} more)" if len(faults) > 1 else ""
         yield Cause(
             kind="config-refused",
             level="degraded",
             headline="Config refused",
             detail=faults[0] + more,
-            remedy="the last valid config stays in force; `reconciler validate` lists every fault",
+            remedy=f"{in_force}; {config.remedy or '`reconciler validate` lists every fault'}",
         )
 
 

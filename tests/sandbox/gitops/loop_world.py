@@ -50,6 +50,8 @@ class RecordingForge:
     def __init__(self, failure: ReconcilerError | None = None) -> None:
         self.statuses_shown: list[tuple[CommitId, CommitStatus]] = []
         self.pull_requests: list[tuple[str, str, str, str]] = []
+        self.closed: set[str] = set()
+        """Branches whose pull request people closed."""
         self._failure = failure
 
     def recover(self) -> None:
@@ -71,14 +73,24 @@ class RecordingForge:
     def comment(self, number: int, marker: str, body: str) -> None:
         """Pipelines comment, the loop does not."""
 
+    def pull_request(self, branch: str, base: str) -> PullRequest | None:
+        """The request, open or closed, or fail."""
+        if self._failure is not None:
+            raise self._failure
+        branches = list(dict.fromkeys(b for b, onto, *_ in self.pull_requests if onto == base))
+        if branch not in branches:
+            return None
+        number, closed = branches.index(branch) + 1, branch in self.closed
+        return PullRequest(number=number, url=f"https://forge.example/{number}", closed=closed)
+
     def open_pull_request(self, branch: str, base: str, title: str, body: str) -> PullRequest:
         """Keep the request, or fail."""
         if self._failure is not None:
             raise self._failure
         self.pull_requests.append((branch, base, title, body))
-        branches = list(dict.fromkeys(known for known, *_ in self.pull_requests))
-        number = branches.index(branch) + 1
-        return PullRequest(number=number, url=f"https://forge.example/{number}")
+        found = self.pull_request(branch, base)
+        assert found is not None
+        return found
 
 
 def remote_of(work: Path) -> str:

@@ -244,6 +244,28 @@ def test_pull_request_of_a_file_that_a_config_names_has_a_job_that_reads_it(
     assert [root["cluster"] for root in roots_of(repository, "--since", first)] == ["one"]
 
 
+def test_config_that_moved_is_not_said_to_be_removed(tmp_path: Path) -> None:
+    """Whoever brings it back makes two configs of one cluster."""
+    state = "terraform: {backend: {bucket: states, key: KEY, region: us-west-2}}\n"
+    text = {key: f"cluster: one\n{state.replace('KEY', key)}" for key in ("a", "b", "c")}
+    repository = repository_of(tmp_path, **text)
+    first = git(repository, "rev-parse", "HEAD")
+    for old, new in (("a", "x"), ("b", "y"), ("c", "z")):
+        git(repository, "mv", f"clusters/{old}", f"clusters/{new}")
+    for folder, edited in (("y", text["b"]), ("z", text["c"].replace("key: c", "key: d"))):
+        config = repository / f"clusters/{folder}/sectors.yaml"
+        config.write_text(f"{edited}sleep_interval: 30s\n")
+    git(repository, "commit", "-qam", "Move folders")
+    pattern = ("--config", "clusters/*/sectors.yaml", "--output", "json")
+    done = ci("roots", *pattern, "--since", first, cwd=repository)
+    found = json.loads(done.stdout)
+    assert found["gone"] == ["clusters/c/sectors.yaml"], "its cluster has another state"
+    assert [root["config"][9] for root in found["roots"]] == ["x", "y", "z"]
+    for old, new in (("a", "x"), ("b", "y")):
+        assert f"clusters/{old}/sectors.yaml moved to clusters/{new}/sectors.yaml" in done.stderr
+    assert done.stderr.count(" moved to ") == 2
+
+
 def test_roots_are_those_changed_since_a_commit(tmp_path: Path) -> None:
     """One job per cluster, and none for clusters that nobody touched."""
     git(tmp_path, "init", "-q", "-b", "main")

@@ -188,6 +188,33 @@ def test_pull_request_that_is_refused_holds_up_no_other(loops: Loops, work: Path
     assert [branch for branch, *_ in forge.pull_requests] == [expected]
 
 
+def test_review_that_people_closed_is_reported_until_it_is_reopened(
+    loops: Loops, work: Path
+) -> None:
+    """The capacity loop runs with a config that nobody renders; its branch must stay away."""
+    forge = RecordingForge()
+    review = replace(SETTINGS, mode="pull-request")
+    loop = loops(review, forge=forge)
+    branch, remote = loop.once().branch, Path(remote_of(work))
+    forge.closed.add(branch)
+    git(remote, "branch", "-D", branch)
+    said = "its pull request 1 was closed: reopen it, or change the config"
+    for each, unrelated in ((loop, ""), (loop, "more\n"), (loops(review, forge=forge), "")):
+        if unrelated:
+            write_and_push(work, "README.md", unrelated, "Unrelated")
+        report = each.once()
+        (status,), (progress,) = report.clusters, report.progress
+        assert (status.state, status.detail, report.exit_code) == ("held", said, 1)
+        assert (progress.stage, progress.detail) == ("configured", said)
+        assert forge.statuses_shown[-1][1].description == said
+        assert forge.statuses_shown[-1][1].state == "failure"
+        assert not git(remote, "branch", "--list", branch)
+    forge.closed.clear()
+    assert loop.once().clusters[0].state == "proposed"
+    assert git(remote, "branch", "--list", branch)
+    assert len(forge.pull_requests) == 1
+
+
 def test_status_is_shown_once_and_again_after_a_failure(loops: Loops, work: Path) -> None:
     """Fifty clusters must not cost fifty calls a poll, nor an outage a status for ever."""
     forge = RecordingForge(Unavailable("forge", "down"))
@@ -253,6 +280,39 @@ def test_progress_of_an_old_render_is_what_it_came_to(
     assert loop.once().progress[0].stage == "applied"
     again = GitRepository(GitSettings(url=f"file://{remote_of(work)}", depth=3))
     assert loops(repository=again, forge=forge).once().progress[0].stage == "applied"
+
+
+def test_change_of_one_region_waits_for_no_plan_of_the_other(loops: Loops, work: Path) -> None:
+    """The pipeline plans only what changed, so the config would be `rendered` for ever."""
+    terraform = (
+        "terraform: {ami: ami-0aa, security_group_id: sg-0aa,"
+        " private_subnet_ids: {us-west-2a: subnet-1}, by_region: {us-east-1: {ami: AMI,"
+        " security_group_id: sg-0bb, private_subnet_ids: {us-east-1a: subnet-2}}}}\n"
+    )
+    both = f"{config(5)}regions: [us-west-2, us-east-1]\n{terraform}"
+    forge = RecordingForge()
+    loop = loops(forge=forge)
+
+    def pipeline(*roots: str) -> None:
+        """Plan and apply these root modules at the newest commit."""
+        head = CommitId(git(work.parent / "remote.git", "rev-parse", "main"))
+        for context in [f"fleet-reconciler/{s}/{r}" for r in roots for s in ("plan", "apply")]:
+            forge.set_status(head, CommitStatus(context=context, state="success", description=""))
+
+    def stages() -> list[tuple[str, str]]:
+        return [(each.stage, each.detail) for each in loop.once().progress]
+
+    write_and_push(work, "sectors.yaml", both.replace("AMI", "ami-0bb"), "Two regions")
+    loop.once()
+    pipeline("terraform", "terraform-us-east-1")
+    assert stages() == [("applied", "")]
+    new_image = both.replace("AMI", "ami-0cc")
+    write_and_push(work_after_pull(work), "sectors.yaml", new_image, "New image there")
+    loop.once()
+    waits = ("rendered", "terraform-us-east-1: waits for the pipeline's plan")
+    assert stages() == [waits]
+    pipeline("terraform-us-east-1")
+    assert stages() == [("applied", "")]
 
 
 class ShortRepository(GitRepository):

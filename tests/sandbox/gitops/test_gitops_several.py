@@ -1,5 +1,6 @@
 """Several clusters in one repository: none becomes another, and none is made twice."""
 
+import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -76,6 +77,31 @@ def test_copied_folder_takes_no_other_clusters_fleets(
     assert "clusters/a/sectors.yaml" in refused.detail
     push(work, "b", written("two", subnet="subnet-2", key="b.tfstate"))
     assert states(loop) == {"a": "unchanged", "b": "committed"}
+
+
+def test_folder_that_was_copied_with_its_render_is_reported(loops: Loops, work: Path) -> None:
+    """Nothing differs, so that the copy went unseen until a capacity loop started again."""
+    push(work, "a", written("one", subnet="subnet-1", key="a.tfstate"))
+    push(work, "c", written("three", subnet="subnet-3", key="c.tfstate"))
+    forge = RecordingForge()
+    loop = loops(CLUSTERS, forge=forge)
+    assert states(loop) == {"a": "committed", "c": "committed"}
+    pulled(work)
+    shutil.copytree(work / "clusters/a", work / "clusters/b")
+    git(work, "add", "--all")
+    git(work, "commit", "-qm", "Copy a folder, to be edited")
+    git(work, "push", "-q", "origin", "HEAD:main")
+    push(work, "c", written("three", subnet="subnet-3", key="d.tfstate"))
+    for again in (loop, loops(CLUSTERS, forge=forge)):
+        report = again.once()
+        found = {each.target.config_path.split("/")[1]: each for each in report.clusters}
+        assert (found["a"].state, found["b"].state) == ("invalid", "invalid")
+        assert found["c"].healthy
+        assert "clusters/b/sectors.yaml describes that too" in found["a"].detail
+        assert "clusters/a/sectors.yaml describes that too" in found["b"].detail
+        assert report.exit_code == 2
+    push(work, "b", written("two", subnet="subnet-2", key="b.tfstate"))
+    assert states(loop) == {"a": "unchanged", "b": "committed", "c": "unchanged"}
 
 
 @pytest.mark.parametrize(

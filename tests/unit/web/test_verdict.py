@@ -11,10 +11,18 @@ import pytest
 from reconciler.cli.views.status import console, view_of
 from reconciler.config.loader import load_config
 from reconciler.model.actions import SetCapacity
-from reconciler.model.errors import ConfigError, Forbidden, ObservationError, Problem, Unavailable
+from reconciler.model.errors import (
+    ConfigError,
+    Forbidden,
+    ObservationError,
+    Problem,
+    ReconcilerError,
+    Unavailable,
+)
 from reconciler.model.plan import HeldCode
 from reconciler.model.snapshot import Ignored
 from reconciler.web.causes.held_back import HELD_REMEDIES
+from reconciler.web.view import ConfigInForce
 from tests.builders import AWAY
 from tests.unit.web.scene import Scene, fleet, raised, unplaced
 
@@ -146,6 +154,30 @@ def test_refused_config_is_part_of_the_verdict() -> None:
         scene.board.config_refused(ConfigError("sectors.yaml", (problem,)))
         shown = "Config refused: 3:5: config/type: 5 is not a list"
         assert verdict(scene) == ("degraded", [shown])
+
+
+@pytest.mark.parametrize(
+    ("commit", "in_force"),
+    [
+        ("abc", "clusters/a/sectors.yaml@abc stays in force"),
+        ("", "the file clusters/a/sectors.yaml is in force although a branch is followed"),
+    ],
+)
+def test_branch_with_two_configs_of_the_cluster_is_told_with_what_ends_that(
+    commit: str, in_force: str
+) -> None:
+    """`reconciler validate` finds no fault in either, and the file of the install was in force."""
+    file = "clusters/a/sectors.yaml" + (f"@{commit}" if commit else "")
+    error = ReconcilerError("the repository's config", "several: a, b", "remove b")
+    with Scene() as scene:
+        scene.cycle()
+        scene.board.second_loop_ended("at abc: invalid")
+        scene.board.config_loaded(ConfigInForce(file=file, commit=commit))
+        scene.board.config_refused(error)
+        (cause,) = json.loads(scene.ask("/api/status")[2])["verdict"]["causes"]
+    assert cause["kind"] == "config-refused"
+    assert cause["detail"] == "the repository's config: several: a, b"
+    assert cause["remedy"] == f"{in_force}; remove b"
 
 
 @pytest.mark.parametrize(

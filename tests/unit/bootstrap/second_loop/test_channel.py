@@ -28,6 +28,7 @@ PROGRESS = ClusterProgress(config="sectors.yaml", cluster="a", stage="applied", 
     [
         BranchConfig(config=CONFIG),
         BranchConfig(config=None, trouble="no config", problems=(FAULT,)),
+        BranchConfig(config=CONFIG, trouble="two configs", remedy="remove one"),
         Turn(text="at abc: unchanged", progress=(PROGRESS,)),
         Turn(text="at abc: stands by", progress=None),
         Turn(text="failed: no answer", progress=None, failed=True),
@@ -46,7 +47,7 @@ def followed(**changed: Any) -> bytes:
     content = base64.b64encode(b"cluster: a\n").decode()
     config = {"path": "sectors.yaml", "commit": COMMIT, "content": content, "files": {}, **changed}
     return json.dumps(
-        {"type": "followed", "config": config, "trouble": "", "problems": []}
+        {"type": "followed", "config": config, "trouble": "", "problems": [], "remedy": ""}
     ).encode()
 
 

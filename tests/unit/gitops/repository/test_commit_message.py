@@ -152,6 +152,41 @@ def test_release_is_newer_than_what_preceded_it(older: str, newer: str) -> None:
     assert "newer version" in (why_not(source(older), made_by(newer)) or "")
 
 
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        ("0.1.0+build.1", "0.1.0+build.2"),
+        ("0.1.0+9", "0.1.0+10"),
+        ("0.1.0", "0.1.0+build.1"),
+        ("0.1.0", "0.1.0.post1"),
+        ("0.1.0.post1", "0.1.0.post2"),
+        ("0.1.0.post1", "0.1.1"),
+        ("1.2.3", "1.2.3.1"),
+        ("1.2.3.9", "1.3"),
+    ],
+)
+def test_newer_build_or_post_release_renders_the_same_config_again(older: str, newer: str) -> None:
+    """It was called an older one, and every config whose render differs was held until its edit."""
+    assert why_not(source(newer), made_by(older)) is None
+    assert f"by the newer version {newer}" in (why_not(source(older), made_by(newer)) or "")
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs"),
+    [
+        ("0.1.0+1a2b", "0.1.0+9f0c"),
+        ("0.1.0+a.1", "0.1.0+b.1"),
+        ("1.2", "1.2.0"),
+        ("1.2+1", "1.2+1.1"),
+    ],
+)
+def test_builds_without_an_order_are_held_as_builds_of_one_version(ours: str, theirs: str) -> None:
+    """Commits name no order: two of them would overwrite each other's render for ever."""
+    for one, other in ((ours, theirs), (theirs, ours)):
+        why = why_not(source(one), made_by(other)) or ""
+        assert f"by another build of the same version, {other}" in why
+
+
 def test_name_of_a_build_of_ones_own_is_no_release_candidate() -> None:
     """With a commit's name such as `1a2b` in it a build would be older than the candidates."""
     assert why_not(source("0.2.0+1a2b"), made_by("0.2.0rc1")) is None

@@ -2,7 +2,7 @@
 
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import islice
+from itertools import islice, pairwise
 from typing import Any, cast
 
 import pytest
@@ -11,7 +11,7 @@ from reconciler.config.catalogue import load_catalogue, render_catalogue
 from reconciler.gitops.repository.followed import BranchConfig
 from reconciler.loops.second_loop.config_follower import ConfigFollower
 from reconciler.model.errors import InputError, Unavailable, UsageError
-from reconciler.ports.repository import Commit, CommitId, TreeFile
+from reconciler.ports.repository import Commit, CommitId, Removal, TreeFile
 
 OURS, THEIRS = "clusters/c1/sectors.yaml", "clusters/x/sectors.yaml"
 CONFIG = "cluster: c1\nsectors: {p: {kind: memory, fleets: [{size: small, max_capacity: 3}]}}\n"
@@ -55,7 +55,7 @@ class Branch:
             raise content
         return content.encode()
 
-    def last_change(self, commit: CommitId, _paths: Sequence[str], *, deep: bool) -> Commit:
+    def last_change(self, commit: CommitId, _paths: Sequence[str], *, deep: bool = False) -> Commit:
         """The commit itself."""
         del deep
         return Commit(id=commit, subject="Change")
@@ -67,7 +67,7 @@ class Branch:
 
         Only the newest older commit counts as fetched.
         """
-        numbers = [commit, *(CommitId(f"-{number + 1:039}") for number in range(len(self.older)))]
+        numbers = self.numbers(commit)
         numbers = numbers if deep else numbers[:2]
         of_paths = [[self.at(number).get(path) for path in paths] for number in numbers]
         pairs = zip(of_paths, [*of_paths[1:], None], strict=True)
@@ -75,6 +75,18 @@ class Branch:
             number for number, (now, before) in zip(numbers, pairs, strict=True) if now != before
         )
         yield from islice(found, commits_max)
+
+    def numbers(self, commit: CommitId) -> list[CommitId]:
+        """A commit and those before it."""
+        back = -min(0, int(commit))
+        older = range(back + 1, len(self.older) + 1)
+        return [commit, *(CommitId(f"-{number:039}") for number in older)]
+
+    def removals(self, commit: CommitId) -> Iterator[Removal]:
+        """The paths that a commit has no more."""
+        for now, before in pairwise(self.numbers(commit)):
+            for path in sorted(self.at(before).keys() - self.at(now).keys()):
+                yield Removal(commit=now, before=before, path=path)
 
 
 def commit(number: int) -> Commit:
@@ -248,8 +260,10 @@ def test_valid_config_does_not_wait_for_the_name_of_its_commit() -> None:
     """A slow server keeps no valid config from coming into force."""
 
     class Slow(Branch):
-        def last_change(self, commit: CommitId, paths: Sequence[str], *, deep: bool) -> Commit:
-            raise Unavailable("git fetch", f"no answer for {commit}, {paths}, {deep}")
+        def last_change(
+            self, commit: CommitId, _paths: Sequence[str], *, deep: bool = False
+        ) -> Commit:
+            raise Unavailable("git fetch", f"no answer for {commit}, {_paths}, {deep}")
 
     scene = Scene()
     scene.branch = Slow({OURS: CONFIG})
@@ -280,3 +294,104 @@ def test_configs_that_name_no_cluster_are_not_said_to_be_of_the_cluster() -> Non
     found = Scene().look({OURS: BROKEN, THEIRS: BROKEN})
     assert found.config is None
     assert "no sector config is for cluster c1, and several name no cluster" in found.trouble
+
+
+OF_OURS_BEFORE = {OURS: CONFIG.replace("3", "4")}
+COPY = "clusters/b/sectors.yaml"
+
+
+@pytest.mark.parametrize(
+    ("head", "trouble", "remedy"),
+    [
+        pytest.param(
+            {OURS: CONFIG, COPY: CONFIG},
+            f"several sector configs are for cluster c1: {COPY}, {OURS}",
+            f"let {COPY} name its own cluster, or remove it: {OURS} was there before",
+            id="copied",
+        ),
+        pytest.param(
+            {THEIRS: OTHER},
+            "no sector config of the branch is for cluster c1; commit 000000000000 removed",
+            "bring it back (git revert 000000000000)",
+            id="removed",
+        ),
+        pytest.param(
+            {},
+            "no sector config of the names that are looked for; commit 000000000000 removed",
+            "bring it back (git revert 000000000000)",
+            id="removed-the-only-one",
+        ),
+        pytest.param(
+            {OURS: CONFIG.replace("c1", "c2")},
+            f"no sector config of the branch is for cluster c1; {OURS} names cluster c2",
+            f"let {OURS} name cluster c1 again",
+            id="renamed",
+        ),
+        pytest.param(
+            {THEIRS: CONFIG, COPY: CONFIG},
+            f"{COPY}, {THEIRS}; commit 000000000000 removed {OURS}",
+            f"leave one of {COPY}, {THEIRS}, and remove or rename the others",
+            id="moved-to-two-places",
+        ),
+    ],
+)
+@pytest.mark.parametrize("restarted", [False, True])
+def test_config_that_the_branch_lost_sight_of_stays_in_force(
+    head: Mapping[str, str], trouble: str, remedy: str, *, restarted: bool
+) -> None:
+    """A copied folder or a `git rm` of somebody else put the file of the install into force."""
+    scene, older = Scene(), (OF_OURS_BEFORE, {OURS: CONFIG.replace("3", "1")})
+    if not restarted:
+        scene.look(OF_OURS_BEFORE, *older[1:])
+    found = scene.look(head, *older)
+    assert found.config is not None
+    assert (found.config.path, found.config.content) == (OURS, OF_OURS_BEFORE[OURS].encode())
+    assert trouble in found.trouble
+    assert found.remedy.startswith(remedy)
+    mended = scene.look({OURS: CONFIG.replace("3", "5")}, head, *older)
+    assert (mended.trouble, mended.remedy) == ("", "")
+
+
+def test_copy_leaves_the_newest_files_beside_the_config_that_was_there_before() -> None:
+    """The policies of its last change would be older ones."""
+    oldest = {OURS: WITH_POLICIES, POLICIES: VALID_POLICIES}
+    newest = {OURS: WITH_POLICIES, POLICIES: VALID_POLICIES + "# newest\n"}
+    found = Scene().look({**newest, COPY: WITH_POLICIES}, newest, oldest)
+    assert found.config is not None
+    assert found.config.files["policies.yaml"].endswith(b"# newest\n")
+
+
+def test_config_with_faults_when_it_was_lost_leaves_its_last_valid_version() -> None:
+    """Two slips one after the other would stop the cluster at its next restart."""
+    found = Scene().look({OURS: FAULTY, COPY: FAULTY}, {OURS: FAULTY}, {OURS: CONFIG})
+    assert found.config is not None
+    assert found.config.content == CONFIG.encode()
+
+
+def test_config_that_moved_before_it_was_lost_is_not_looked_for_at_its_first_place() -> None:
+    """The config of a year ago would come into force."""
+    history = [
+        {THEIRS: OTHER},
+        {THEIRS: OTHER, COPY: CONFIG},
+        {THEIRS: OTHER, COPY: CONFIG.replace("3", "2")},
+        {THEIRS: OTHER, OURS: CONFIG.replace("3", "1")},
+    ]
+    found = Scene().look(*history)
+    assert found.config is not None
+    assert (found.config.path, found.config.content) == (COPY, CONFIG.encode())
+
+
+@pytest.mark.parametrize("cluster", ["", "new"])
+def test_config_of_another_cluster_is_never_taken_from_history(cluster: str) -> None:
+    """A capacity loop that is set up wrongly would act with the config that was there first."""
+    found = Scene(cluster).look({OURS: CONFIG, THEIRS: OTHER}, {OURS: CONFIG})
+    assert found.config is None
+    assert found.trouble
+
+
+def test_history_without_a_config_of_the_cluster_is_searched_once() -> None:
+    """Each commit of a large repository would cost another search."""
+    scene = Scene("new")
+    scene.look({OURS: CONFIG}, {OURS: CONFIG.replace("3", "4")})
+    scene.look({OURS: CONFIG.replace("3", "4")}, {OURS: CONFIG})
+    assert scene.branch.read_paths == [OURS]

@@ -42,6 +42,12 @@ class SlowForge:
         self._fail()
         raise AssertionError
 
+    def pull_request(self, branch: str, base: str) -> PullRequest | None:
+        """Fail."""
+        del branch, base
+        self._fail()
+        raise AssertionError
+
     def open_pull_request(self, branch: str, base: str, title: str, body: str) -> PullRequest:
         """Fail."""
         del branch, base, title, body

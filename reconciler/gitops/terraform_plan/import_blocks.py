@@ -14,8 +14,8 @@ from typing import Any
 from reconciler.gitops.rendering.render import TFVARS
 from reconciler.gitops.terraform_plan.finding import Finding, refusal, warning
 from reconciler.gitops.terraform_plan.planned import resources
-from reconciler.gitops.untrusted_json import mapping
 from reconciler.ports.terraform import TerraformPlanJson
+from reconciler.records.untrusted_json import mapping
 
 IMPORTS = "imports.tf"
 """What `reconciler import` writes into a root module."""

@@ -107,11 +107,13 @@ def test_plan_without_changes_says_that_nothing_is_left_to_apply(checkout: Path)
         assert {body["context"]: body["state"] for _, body in forge.statuses} == expected
 
 
-def set_config(checkout: Path) -> None:
+def set_config(
+    checkout: Path, cluster: str = "cluster: one\n", rendered: str = '{"fleets": {}}'
+) -> None:
     """Commit a config with a fleet that is not rendered."""
-    config = "cluster: one\nsectors: {primary: {kind: memory, fleets: [{size: small}]}}\n"
+    config = f"{cluster}sectors: {{primary: {{kind: memory, fleets: [{{size: small}}]}}}}\n"
     (checkout / "sectors.yaml").write_text(config)
-    (checkout / "terraform" / "fleets.auto.tfvars.json").write_text('{"fleets": {}}')
+    (checkout / "terraform" / "fleets.auto.tfvars.json").write_text(rendered)
     set_text(checkout, "one")
 
 
@@ -392,10 +394,7 @@ def test_config_without_a_cluster_takes_the_rendered_name(checkout: Path) -> Non
     """A Kluster Fleet Manager config names no cluster; its plan must be judged all the same."""
     planned(checkout)
     applied(checkout)
-    text = "sectors: {primary: {kind: memory, fleets: [{size: small}]}}\n"
-    (checkout / "sectors.yaml").write_text(text)
-    (checkout / "terraform" / "fleets.auto.tfvars.json").write_text('{"cluster_name": "blue"}')
+    set_config(checkout, cluster="", rendered='{"cluster_name": "blue"}')
     (checkout / "cluster.json").write_text('{"kind": "List", "apiVersion": "v1", "items": []}')
-    set_text(checkout, "one")
     report = planned(checkout, "--cluster", "cluster.json")
     assert (report["cluster"], report["pods"]) == ("blue", [])

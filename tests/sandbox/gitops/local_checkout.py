@@ -53,11 +53,13 @@ def new_checkout(folder: Path) -> Path:
     return directory
 
 
-def set_config(checkout: Path) -> None:
+def set_config(
+    checkout: Path, cluster: str = "cluster: one\n", rendered: str = '{"fleets": {}}'
+) -> None:
     """Commit a config with a fleet that is not rendered."""
-    config = "cluster: one\nsectors: {primary: {kind: memory, fleets: [{size: small}]}}\n"
+    config = f"{cluster}sectors: {{primary: {{kind: memory, fleets: [{{size: small}}]}}}}\n"
     (checkout / "sectors.yaml").write_text(config)
-    (checkout / "terraform" / "fleets.auto.tfvars.json").write_text('{"fleets": {}}')
+    (checkout / "terraform" / "fleets.auto.tfvars.json").write_text(rendered)
     set_text(checkout, "one")
 
 

@@ -6,7 +6,14 @@ from pathlib import Path
 import pytest
 
 from tests.git_remote import git
-from tests.sandbox.gitops.local_checkout import SLOW, applied, planned, reconciler, set_text
+from tests.sandbox.gitops.local_checkout import (
+    SLOW,
+    applied,
+    planned,
+    reconciler,
+    set_config,
+    set_text,
+)
 from tests.terraform.needs import needs_terraform
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.terraform, needs_terraform]
@@ -267,10 +274,7 @@ def test_config_without_a_cluster_takes_the_rendered_name(checkout: Path) -> Non
     """A Kluster Fleet Manager config names no cluster; its plan must be judged all the same."""
     planned(checkout)
     applied(checkout)
-    text = "sectors: {primary: {kind: memory, fleets: [{size: small}]}}\n"
-    (checkout / "sectors.yaml").write_text(text)
-    (checkout / "terraform" / "fleets.auto.tfvars.json").write_text('{"cluster_name": "blue"}')
+    set_config(checkout, cluster="", rendered='{"cluster_name": "blue"}')
     (checkout / "cluster.json").write_text('{"kind": "List", "apiVersion": "v1", "items": []}')
-    set_text(checkout, "one")
     report = planned(checkout, "--cluster", "cluster.json")
     assert (report["cluster"], report["pods"]) == ("blue", [])

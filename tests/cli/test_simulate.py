@@ -101,13 +101,14 @@ def test_command_on_the_page_opens_the_moment_as_it_is_shown(
 
 
 def test_report_that_cannot_be_written_leaves_the_one_before_whole(
-    files: Path, capsys: pytest.CaptureFixture[str]
+    files: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A full disk tore report.json, beside a page of another simulation."""
     assert simulate(files, "report") == 0
     before = (files / "report" / "report.json").read_bytes()
     (files / "report" / "moments" / "b-1").mkdir()
     (files / "report" / "moments" / "b-1" / "cluster.json").write_text("{}")
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)  # it would be cut off, and kept
     limit = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (16_384, limit[1]))
     try:

@@ -196,6 +196,7 @@ def test_damaged_copy_is_made_anew(work: Path, tmp_path: Path, damage: str) -> N
 
 FULL = """
 import resource, sys
+sys.dont_write_bytecode = True  # Python would keep modules that are cut off, for all later runs
 resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[1]), resource.RLIM_INFINITY))
 import signal
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)

@@ -194,12 +194,12 @@ class Laws:
             yield f"it was placed at {since:%H:%M:%S}, and has not settled"
 
     def _bars_of(self, node: Node, *, forced: bool = False) -> Iterator[str]:
-        """Why a node must not be drained; its protection holds nothing that EC2 ends anyway."""
+        """Why a node must not be drained; a refused taint holds nothing that EC2 ends anyway."""
         if not forced and self._was_guarded(node.name):
             yield "its node is protected"
         if not self._may_touch(self._fleet_of(node)):
             yield f"{node.name} is not ours"
-        if not is_tainted(node):
+        if not (forced or is_tainted(node)):
             yield f"{node.name} does not carry our taint"
 
     def _deleting(self, call: Call) -> None:

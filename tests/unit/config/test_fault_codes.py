@@ -350,7 +350,7 @@ ACCEPTED = {
     "tags/reserved": "cluster: a\n"
     "terraform: {tags: {NAME: x, spot: y, kubernetes.io/cluster/b: z}}\n",
     "tags/limit": f"terraform: {{tags: {{{'k' * 128}: {'v' * 256}, 'a=b ${{x}} %{{y}}': ''}}}}\n",
-    "name/label": f"cluster: {'c' * 63}\n"
+    "name/label": f"cluster: {'c' * 61}\n"
     "allow_destroy: [old-small, 'module.a[\"b\"].aws_ec2_fleet.this']\n"
     f"sectors: {{{'s' * 57}: {{kind: cpu, fleets: [{{size: small}}]}}}}\n",
     "labels/reserved": with_fleets("{size: small, labels: {Sector: x, team.example/fleet: y}}"),

@@ -212,8 +212,7 @@ class Pipeline:
         accepted()
         if not approved.changes:
             return Applied(message="No changes: nothing to apply.")
-        for stale in refused(self._stale(changes=True)):
-            raise Conflict(stale.where, stale.message)
+        self._assert_rendered()
         sources = self._terraform.sources(str(self._settings.plans.plan_file))
         replanning = partial(imported_as, sources, self._settings.module)
         return replace(self._apply(), replanning=replanning).run(approved.essence)
@@ -234,8 +233,7 @@ class Pipeline:
         self._settings.plans.prepare()
         clear_imports(self._settings.module)
         self._assert_only_ours()
-        for stale in refused(self._stale(changes=True)):
-            raise Conflict(stale.where, stale.message)
+        self._assert_rendered()
         self._terraform.init(self._settings.backend_config)
         with self._explained():
             saved = self._terraform.plan(str(self._settings.plans.plan_file), lock=False)
@@ -344,6 +342,11 @@ class Pipeline:
             state=state,
             targets={f.fleet_id: f.capacity_before or 0 for f in planned if f.fleet_id},
         )
+
+    def _assert_rendered(self) -> None:
+        """Raise Conflict if the rendered files are not what the config renders to."""
+        for stale in refused(self._stale(changes=True)):
+            raise Conflict(stale.where, stale.message)
 
     def _stale(self, *, changes: bool) -> tuple[Finding, ...]:
         """Return rendered files that differ from what the config renders to.

@@ -82,7 +82,7 @@ class Kept:
 UpdateState = Literal["waiting", "canary", "rolling", "paused", "closed", "resting", "halted"]
 """`waiting`: the next batch may begin. `canary`: the first new node is launching or watched.
 `rolling`: a batch is being replaced. `paused`: between two batches. `closed`: outside of all
-maintenance windows. `resting`: old nodes could not be emptied, and new ones came in vain.
+maintenance windows. `resting`: old nodes could not be emptied, and new ones were not used.
 `halted`: the new version does not work."""
 UPDATE_STATES: Final[tuple[UpdateState, ...]] = get_args(UpdateState)
 

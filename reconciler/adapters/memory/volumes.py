@@ -49,9 +49,10 @@ class ClaimShape:
     zone: str = ""
     storage_class: str = ""
     driver: str = EBS_DRIVER
-    """Of a class that is known already, that of the class counts."""
+    """If its class is known already, the driver of the class counts."""
     immediate: bool = False
-    """The same."""
+    """Whether its volume is made at once; if its class is known already, that of the class counts.
+    """
     access_modes: tuple[str, ...] = (ONE_NODE,)
     of_pod: bool = False
     """Whether it is deleted with its pod, as that of a generic ephemeral volume."""

@@ -360,8 +360,8 @@ def _claimed(prepared: Sequence[PreparedConfig]) -> dict[str, list[str]]:
 def _with_copies(drafts: Sequence[_Drafted], prepared: Sequence[PreparedConfig]) -> list[_Drafted]:
     """Return the drafts, in which unchanged configs that describe the same are invalid.
 
-    A folder that was copied with its render changes nothing, so nobody would hear of it. Where one
-    of the two is invalid already, that one tells of it, and the other goes on.
+    A folder that was copied with its render changes nothing, so no status would tell of it. Where
+    one of the two is invalid already, that one tells of it, and the other goes on.
     """
     both = list(zip(drafts, prepared, strict=True))
     claimed = _claimed([each for draft, each in both if draft.status.state != "invalid"])

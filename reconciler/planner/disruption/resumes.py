@@ -5,7 +5,7 @@ from typing import Final
 
 from reconciler.model.plan import ResumedUpdate
 from reconciler.model.text import cut, nearest_name
-from reconciler.planner.disruption.replacement.updates_in_vain import rest_of
+from reconciler.planner.disruption.replacement.resting_update import rest_of
 from reconciler.planner.view import ClusterView
 
 NAMES_MAX: Final = 50
@@ -15,8 +15,10 @@ _NAME_MAX: Final = 100
 
 def answers_to_resumes(view: ClusterView) -> Iterator[ResumedUpdate]:
     """Yield for each name whether an update of its fleets was resumed by this plan."""
-    known = sorted({key.name for key in view.statuses})
     cluster = view.snapshot.cluster
+    if not cluster.resumed_updates:
+        return
+    known = sorted({key.name for key in view.statuses})
     halted = {saved.fleet for saved in cluster.fleet_states if saved.halted_version}
     resting = {
         update.key.name

@@ -11,7 +11,7 @@ from reconciler.model.plan import FleetUpdate, Kept
 from reconciler.model.text import counted_noun
 from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.disruption.methods.drifted import POLICY
-from reconciler.planner.disruption.replacement.updates_in_vain import rest_of
+from reconciler.planner.disruption.replacement.resting_update import rest_of
 from reconciler.planner.fleets.updates.update import Update
 
 _CODES_MAX: Final = 3

@@ -75,7 +75,7 @@ def halted_updates(seen: BoardMoment) -> Iterator[Cause]:
 
 
 def resting_updates(seen: BoardMoment) -> Iterator[Cause]:
-    """Yield rolling updates whose new nodes come in vain, as old ones cannot be emptied."""
+    """Yield rolling updates whose new nodes are not used, as old ones cannot be emptied."""
     for update in seen.view.plan.updates if seen.view.plan is not None else ():
         if update.state == "resting":
             yield Cause(

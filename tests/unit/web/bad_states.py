@@ -199,7 +199,7 @@ def held(name: str, code: HeldCode) -> Held:
     return Held(node=NodeName(name), code=code)
 
 
-def new_nodes_in_vain(scene: Scene) -> None:
+def new_nodes_not_emptied(scene: Scene) -> None:
     """A taint that the config does not know."""
     why = "2 times nodes of primary-small joined for such pods and none of them bound"
     scene.cycle(quarantined=1, unplaceable=(unplaced("a", "no-progress", detail=why),))
@@ -328,7 +328,7 @@ STATES = tuple(
             "instance i-1: it would go, but it never became a node, and EC2 refuses to end it",
         ),
         (
-            new_nodes_in_vain,
+            new_nodes_not_emptied,
             "limited",
             "New nodes do not help 1 kind of pods",
             "ns/a: 2 times nodes of primary-small joined",

@@ -25,11 +25,15 @@ from reconciler.planner.disruption.drains.actions import annotate, end_of_drain,
 from reconciler.planner.disruption.drains.idleness import in_use
 from reconciler.planner.disruption.examined_nodes import TRIED_MAX, in_turn
 from reconciler.planner.disruption.replacement.consolidator import asked_again, asked_for
+from reconciler.planner.disruption.replacement.resting_update import (
+    Rest,
+    nodes_not_emptied,
+    rest_of,
+)
 from reconciler.planner.disruption.replacement.successor import (
     ask_for_successors,
     no_successor,
 )
-from reconciler.planner.disruption.replacement.updates_in_vain import Rest, nodes_in_vain, rest_of
 from reconciler.planner.disruption.voluntary import ENOUGH_AT_ONCE, VoluntaryRun
 from reconciler.planner.fleets.inventory import FleetStatus
 from reconciler.planner.fleets.updates.batch_mark import BatchMark
@@ -88,10 +92,10 @@ def _explain(context: DisruptionContext, update: Update, rest: Rest | None) -> N
 
 
 def _end_rest_if_resumed(context: DisruptionContext, update: Update) -> None:
-    """Forget the new nodes that came in vain, if a person has resumed the update."""
+    """Forget the new nodes that were not used, if a person has resumed the update."""
     if update.key.name not in context.view.snapshot.cluster.resumed_updates:
         return
-    for each in nodes_in_vain(context.view, update):
+    for each in nodes_not_emptied(context.view, update):
         for key in (REPLACEMENT_ASKED, DRAIN_FAILED):
             because = "a person resumed its rolling update"
             context.builder.mark(annotate(each.node, key, None, POLICY, because))

@@ -6,7 +6,7 @@ disruption budgets nor the safety stop limit it: EC2 takes the instance whatever
 """
 
 from collections.abc import Iterator, Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Final
 
 from reconciler.model.actions import (
@@ -177,6 +177,12 @@ def _protect(
         yield taint(node, POLICY, str(notice), forced=True)
 
 
+def _noticed_at(view: ClusterView, notice: InterruptionNotice) -> datetime:
+    """Return when the node began to be emptied at the earliest, as its deadline says."""
+    is_spot = notice.action in SPOT_ACTIONS and notice.deadline - view.at <= SPOT_NOTICE
+    return notice.deadline - (SPOT_NOTICE if is_spot else FORCED_AHEAD)
+
+
 def _came_back(view: ClusterView, node: Node, notice: InterruptionNotice, pod: Pod) -> bool:
     """Return whether the pod was created after the drain began, and would return once more.
 
@@ -185,10 +191,7 @@ def _came_back(view: ClusterView, node: Node, notice: InterruptionNotice, pod: P
     """
     began, tainted = drain_started(view, node), _begun(node)
     if began is None and not tainted:
-        lasts = notice.deadline - view.at
-        by_spot = notice.action in SPOT_ACTIONS and lasts <= SPOT_NOTICE
-        ahead = SPOT_NOTICE if by_spot else FORCED_AHEAD
-        began = notice.deadline - ahead
+        began = _noticed_at(view, notice)
     if began is None or pod.created_at is None:
         return False
     returns = not tainted or comes_back(pod.spec.tolerations)

@@ -196,7 +196,7 @@ def test_update_rests_for_an_hour_after_two_nodes_that_came_in_vain(
     if state == "resting":
         until = rfc3339(ago(seconds - 300 - 3600))
         assert update.because == (
-            f"it rests until {until}: 2 new nodes in a row came in vain, as a, b could not be "
+            f"it rests until {until}: 2 new nodes in a row were not used, as a, b could not be "
             "emptied"
         )
         (why,) = [each for each in made.kept if each.node == "c"]

@@ -117,7 +117,7 @@ def test_purchase_noted_in_the_future_is_noted_anew() -> None:
     )
 
 
-def test_reason_after_nodes_in_vain_names_no_fleet_and_says_until_when() -> None:
+def test_reason_after_nodes_not_emptied_names_no_fleet_and_says_until_when() -> None:
     """It named the fleet that was looked at last, whichever the nodes had come of."""
     dear = replace(LARGE, expire_after_seconds=3600)
     noted = {REPLACEMENT_ASKED: f"{rfc3339(ago(3600))}/2"}

@@ -1,4 +1,4 @@
-"""When a rolling update rests: its last new nodes came in vain, as old nodes could not be emptied.
+"""When a rolling update rests: its last new nodes were not used, as no old node could be emptied.
 
 A webhook that refuses evictions, or a taint that the config does not know, shows only once a new
 node is paid for. Without a rest such a node would be bought for each old one in turn.
@@ -21,7 +21,7 @@ from reconciler.planner.disruption.replacement.consolidator import (
 from reconciler.planner.fleets.updates.update import Update
 from reconciler.planner.view import ClusterView
 
-IN_VAIN_MAX: Final = 2
+UNUSED_MAX: Final = 2
 """After so many new nodes in a row of which none was used the update rests."""
 REST: Final = timedelta(hours=1)
 """How long it rests then; it doubles with each further one."""
@@ -38,7 +38,7 @@ class Rest:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _InVain:
+class _NotEmptied:
     """An old node that could not be emptied, though new nodes came for it."""
 
     node: Node
@@ -48,7 +48,7 @@ class _InVain:
     """The drains that failed."""
 
 
-def nodes_in_vain(view: ClusterView, update: Update) -> list[_InVain]:
+def nodes_not_emptied(view: ClusterView, update: Update) -> list[_NotEmptied]:
     """Return the old nodes that could not be emptied, though new ones came for them.
 
     Only purchases since the last new node that pods use count: with that one the update has made
@@ -58,7 +58,7 @@ def nodes_in_vain(view: ClusterView, update: Update) -> list[_InVain]:
         (n.created_at for n in update.new if n.created_at and in_use(view.pods_on.get(n.name, ()))),
         default=None,
     )
-    found: list[_InVain] = []
+    found: list[_NotEmptied] = []
     for name in sorted(update.old.keys() - update.batch.keys()):
         node = view.nodes[name]
         asked = asked_for(view, node, update.version)
@@ -66,7 +66,7 @@ def nodes_in_vain(view: ClusterView, update: Update) -> list[_InVain]:
             continue
         failed = last_failure(view, node, since=asked.latest)
         if failed is not None and failed.latest >= asked.latest:
-            found.append(_InVain(node=node, asked=asked, failed=failed))
+            found.append(_NotEmptied(node=node, asked=asked, failed=failed))
     return found
 
 
@@ -79,11 +79,11 @@ def rest_of(view: ClusterView, update: Update, *, none_chosen: bool = False) -> 
         none_chosen: Whether none of its other nodes can be replaced now either: then it rests until
             a new node may be asked for again for one of these (`ASKED_MAX`).
     """
-    found = nodes_in_vain(view, update)
+    found = nodes_not_emptied(view, update)
     count = sum(each.asked.count for each in found)
-    if count < IN_VAIN_MAX:
+    if count < UNUSED_MAX:
         return None
-    longer = 1 << min(count - IN_VAIN_MAX, 8)
+    longer = 1 << min(count - UNUSED_MAX, 8)
     until = max(each.failed.latest for each in found) + min(REST * longer, REST_MAX)
     if none_chosen or len(found) == len(update.old):
         until = max(until, min(_asked_again_at(each.asked) for each in found))
@@ -93,8 +93,8 @@ def rest_of(view: ClusterView, update: Update, *, none_chosen: bool = False) -> 
     more = f" and {len(names) - _NAMED_MAX} more" if len(names) > _NAMED_MAX else ""
     return Rest(
         until=until,
-        because=f"it rests until {rfc3339(until)}: {counted_noun(count, 'new node')} in a row came "
-        f"in vain, as {', '.join(names[:_NAMED_MAX])}{more} could not be emptied",
+        because=f"it rests until {rfc3339(until)}: {counted_noun(count, 'new node')} in a row were "
+        f"not used, as {', '.join(names[:_NAMED_MAX])}{more} could not be emptied",
     )
 
 

@@ -23,7 +23,7 @@ from tests import (
     fork_server,
 )
 from tests.full_proofs import rounds
-from tests.terraform import kept_provider
+from tests.terraform import kept_provider, light_mirror
 
 _HERE = Path(__file__).parent
 _CONTROL_PLANE = "tests/e2e/"
@@ -53,6 +53,7 @@ CLOSING_LINES = pytest.StashKey[list[str]]()
 os.environ.setdefault("GOGC", "400")  # noqa: TID251 - for what the tests start
 
 fork_server.prepare()
+light_mirror.prepare()
 
 # A run that a shell started in the background ignores Ctrl-C, and so would all that it starts.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -111,6 +112,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def pytest_sessionfinish(session: pytest.Session) -> None:
     """A process of several hands its lines to the one that prints."""
     kept_provider.stop()
+    light_mirror.remove()
     output = getattr(session.config, "workeroutput", None)
     if output is not None:
         output[_LINES] = session.config.stash.setdefault(CLOSING_LINES, [])

@@ -1,8 +1,9 @@
 """AWS providers that stay for many commands of Terraform.
 
-Terraform starts the provider for each command, and for each `run` of `terraform test`: reading its
-schema takes seconds of CPU time. A provider under a debugger is one that Terraform attaches to
-instead, and leaves alone. It is the same program; only its start happens once.
+Terraform starts the provider for each command, and for each `run` of `terraform test`: its start
+and its schemas take seconds of CPU time. A provider under a debugger is one that Terraform attaches
+to instead, and leaves alone. It is the same program; its start happens once, and Terraform sees the
+schemas of the types that are used here (`named_schemas.py`).
 """
 
 import os
@@ -11,6 +12,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 
 from reconciler.adapters.terraform.cli import PROGRAM_VARIABLE
@@ -18,6 +20,11 @@ from reconciler.sandbox import control_plane
 from reconciler.sandbox.processes import stop_child
 
 _DIES_WITH_US = Path(control_plane.__path__[0]) / "child.py"
+_ROOT = Path(__file__).parents[2]
+_NAMED_SCHEMAS = Path(__file__).with_name("named_schemas.py")
+_NAMING = ("terraform", "templates", "tests")
+_OF_NAMES = frozenset({".hcl", ".j2", ".py", ".tf"})
+_TYPE = re.compile(r"\baws_[a-z0-9_]+")
 _BINARY = "hashicorp/aws/*/*/terraform-provider-aws*"
 _ATTACH = "TF_REATTACH_PROVIDERS"
 _ATTACHING_PROGRAM = Path(__file__).with_name("attaching_terraform.sh")
@@ -79,7 +86,10 @@ def stop(kept: int = 0) -> None:
 def _started(binary: Path, settings: Mapping[str, str]) -> tuple[subprocess.Popen[bytes], str]:
     """The process, and what Terraform has to be told of it."""
     child = subprocess.Popen(
-        [sys.executable, "-I", str(_DIES_WITH_US), str(os.getpid()), str(binary), "-debug"],
+        [
+            *(sys.executable, "-I", str(_DIES_WITH_US), str(os.getpid())),
+            *(sys.executable, "-I", str(_NAMED_SCHEMAS), str(binary), *_types()),
+        ],
         env=dict(settings),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
@@ -92,3 +102,11 @@ def _started(binary: Path, settings: Mapping[str, str]) -> tuple[subprocess.Pope
         if told is not None:
             return child, told[1]
     raise AssertionError(f"{binary.name} -debug ended with {child.wait()}")
+
+
+@cache
+def _types() -> list[str]:
+    """What files of the project name that can be a type of the AWS provider."""
+    everything = (path for folder in _NAMING for path in (_ROOT / folder).rglob("*"))
+    texts = (path.read_text("utf-8") for path in everything if path.suffix in _OF_NAMES)
+    return sorted({name for text in texts for name in _TYPE.findall(text)})

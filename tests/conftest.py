@@ -9,6 +9,7 @@ the end-to-end tier, with a control plane of its own, and the others leave it to
 the most, and what the others do meanwhile needs the cores.
 """
 
+import gc
 import os
 import signal
 from collections.abc import Iterator, Mapping
@@ -51,6 +52,9 @@ CLOSING_LINES = pytest.StashKey[list[str]]()
 # Terraform spends most of its time on reading the AWS provider's schema, and a third of that on
 # collecting garbage of processes that end in a few seconds.
 os.environ.setdefault("GOGC", "400")  # noqa: TID251 - for what the tests start
+
+# What collecting tests makes stays until the end of the run: no search in it finds any garbage.
+gc.disable()
 
 fork_server.prepare()
 light_mirror.prepare()
@@ -107,6 +111,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.path.relative_to(_HERE).parts[0] in _OVER_PROCESSES:
             item.add_marker(pytest.mark.flaky(reruns=rounds(1, 0)))
+
+
+def pytest_collection_finish() -> None:
+    """Search for garbage from here on, among what tests make."""
+    gc.freeze()
+    gc.enable()
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:

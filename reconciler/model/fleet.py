@@ -42,6 +42,7 @@ NODE_TEMPLATE: Final = "k8s.io/cluster-autoscaler/node-template"
 """Prefix of Cluster Autoscaler's tags that describe a node of an empty group: `/label/<key>`,
 `/taint/<key>` or `/resources/<name>` follow."""
 
+_GONE: Final = frozenset({"shutting-down", "terminated", "stopping", "stopped"})
 ENDS_BY_ITSELF: Final = (
     "Client.InstanceInitiatedShutdown",
     "Client.InternalError",
@@ -176,7 +177,7 @@ class Instance:
     @property
     def gone(self) -> bool:
         """Return whether it has ended or is about to: then it counts for nothing."""
-        return self.state in {"shutting-down", "terminated", "stopping", "stopped"}
+        return self.state in _GONE
 
     @property
     def ends(self) -> bool:
@@ -192,7 +193,7 @@ class Instance:
     @property
     def counts(self) -> bool:
         """Return whether it counts as a unit of its fleet's target."""
-        return not self.ends and not self.set_aside
+        return not (self.leaving or self.set_aside or self.state in _GONE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -63,6 +63,6 @@ def decided_at(snapshot: Snapshot, nodes: Iterable[Node]) -> datetime:
 
 def _newest(snapshot: Snapshot) -> datetime | None:
     launches = snapshot.cloud.instances if snapshot.cloud else ()
-    stamps = [each.launched_at for each in launches]
-    stamps += [node.created_at for node in snapshot.cluster.nodes]
-    return max((each for each in stamps if each is not None), default=None)
+    stamps = [at for each in launches if (at := each.launched_at) is not None]
+    stamps += [at for node in snapshot.cluster.nodes if (at := node.created_at) is not None]
+    return max(stamps, default=None)

@@ -9,6 +9,7 @@ from operator import attrgetter
 from types import MappingProxyType
 
 from reconciler.model.cluster import Node, Pod
+from reconciler.model.counted_pods import counts
 from reconciler.model.ebs_attach_limits import least_ebs_limit
 from reconciler.model.ids import FleetKey, NodeName, PodKey
 from reconciler.model.snapshot import ClusterState, Snapshot
@@ -34,6 +35,7 @@ from reconciler.planner.fleets.spot.spot_return import SpotReturn, with_spot_ret
 from reconciler.planner.fleets.taking_inventory import take_inventory
 from reconciler.planner.launching_nodes import plan_launching
 from reconciler.planner.node_rows import node_row
+from reconciler.planner.nodes.drain_taints import is_draining
 from reconciler.planner.placement.classes import ClassTable
 from reconciler.planner.placement.kinds import HOSTNAME, ZONE_KEYS
 from reconciler.planner.placement.label_keys import Offered, topology_keys
@@ -106,6 +108,7 @@ def open_builder(
     sim = _with_nodes(Simulation(table), nodes, found.inventory, found.volume_limits)
     sim.load((pod_class, _rows(members, row_of)) for pod_class, members in running)
     alive, stuck = parted_by_stuck_terminating(found.bound, nodes, snapshot.at)
+    pods_on = _by_node(alive, nodes)
     view = ClusterView(
         snapshot=snapshot,
         settings=settings,
@@ -117,7 +120,9 @@ def open_builder(
         offers=found.offers,
         daemons=found.daemons,
         running=tuple(found.bound),
-        pods_on=_by_node(alive, nodes),
+        pods_on=pods_on,
+        nodes_in_use=frozenset(name for name, pods in pods_on.items() if any(map(counts, pods))),
+        draining=frozenset(name for name, node in nodes.items() if is_draining(node)),
         stuck_terminating_on=_by_node(stuck, nodes),
         finished_on=_by_node([g for g in found.groups if g.traits.finished], nodes),
         statuses={status.key: status for status in found.inventory.fleets},

@@ -39,6 +39,10 @@ class ClusterView:
     """Bound pods that are not finished, in groups."""
     pods_on: Mapping[NodeName, Sequence[Pod]]
     """The same by node, without pods that are stuck terminating: they keep no node."""
+    nodes_in_use: frozenset[NodeName]
+    """The nodes with a counted pod among these."""
+    draining: frozenset[NodeName]
+    """The nodes with our draining taint."""
     stuck_terminating_on: Mapping[NodeName, Sequence[Pod]]
     """By node the pods that are stuck terminating (see `disruption.drains.stuck_terminating`)."""
     finished_on: Mapping[NodeName, Sequence[Pod]]

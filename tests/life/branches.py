@@ -64,13 +64,12 @@ class Branches(Generic[Result]):
         """
         assert not self.is_copy, "a copy makes no copies"
         reading, writing = os.pipe()
-        gc.freeze()  # a collection in the copy would touch, and so copy, all memory
         child = _fork()
         if child == 0:
+            gc.freeze()  # a collection would touch, and so copy, all memory
             os.close(reading)
             self._pipe = writing
             return None
-        gc.unfreeze()
         os.close(writing)
         try:
             with os.fdopen(reading, "rb") as pipe:

@@ -14,13 +14,13 @@ from reconciler.planner.disruption.blockers.nodes import first_blocker
 from reconciler.planner.disruption.blockers.pods import at_minimum, movable
 from reconciler.planner.disruption.blockers.settling import settled_at
 from reconciler.planner.disruption.candidate import Candidate
-from reconciler.planner.disruption.context import DisruptionContext, open_nodes
+from reconciler.planner.disruption.context import DisruptionContext
 from reconciler.planner.disruption.drains.actions import (
     attempts_dated_again,
     last_failure,
     rests_until,
 )
-from reconciler.planner.disruption.drains.idleness import counted, in_use, is_empty, unneeded_since
+from reconciler.planner.disruption.drains.idleness import counted, is_empty, unneeded_since
 from reconciler.planner.disruption.drains.overdue import (
     ends_at,
     failed_since_expiry,
@@ -43,8 +43,8 @@ def find_candidates(context: DisruptionContext) -> list[Candidate]:
     view = builder.view
     utilisation = Utilisation(builder)
     found: list[Candidate] = []
-    for node, key in open_nodes(view):
-        if not in_use(view.pods_on.get(node.name, ())):
+    for node, key in context.open_nodes:
+        if node.name not in view.nodes_in_use:
             # Its pods are gone: whatever keeps it next, such as a new Job, has its full time.
             tend_clock(builder, node, view.statuses[key].settings, blocked=False, empty=True)
         if is_empty(builder, node):
@@ -208,7 +208,7 @@ def _movable_or_blocker(
     _tend_clock(context, node, status, moving, blocked)
     if end is not None and end <= view.at:
         return movable(context.judge(status.settings, overdue=True), pods)
-    if blocked is not None:
+    if blocked is not None and end is not None:
         blocked = blocked._replace(detail=blocked.detail + until_end(view, end))
     return moving, again, blocked
 
@@ -293,7 +293,7 @@ def _bounce(view: ClusterView, pods: Sequence[Pod]) -> bool:
 def _too_young(view: ClusterView, node: Node, status: FleetStatus) -> Blocker | None:
     """Return a blocker while the node is younger than the grace period in force; None after it."""
     periods, timezone = status.settings.grace_periods, view.settings.timezone
-    grace = grace_seconds(periods, view.at, timezone)
+    grace = grace_seconds(periods, view.at, timezone) if periods else None
     if grace is None or node.created_at is None:
         return None
     age = view.at - node.created_at

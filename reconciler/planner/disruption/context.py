@@ -9,13 +9,11 @@ from reconciler.model.ids import FleetKey, NodeName
 from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.disruption.blockers.nodes import cannot_end
 from reconciler.planner.disruption.drains.actions import terms_of
-from reconciler.planner.disruption.drains.idleness import in_use
 from reconciler.planner.disruption.drains.replacement_sets import SetsUnderWay
 from reconciler.planner.disruption.limits.ledger import EvictionLedger
 from reconciler.planner.disruption.limits.removals import DemandReserve, FleetRoom, still_draining
 from reconciler.planner.disruption.simulator.relocation import Relocation
 from reconciler.planner.nodes.drain_taints import (
-    is_draining,
     is_draining_by_us,
     is_draining_voluntarily,
 )
@@ -36,6 +34,8 @@ class DisruptionContext:
     ledger: EvictionLedger
     kept_places: KeptPlaces
     """The places of pending pods, which must not be lost when nodes are replaced."""
+    open_nodes: Sequence[tuple[Node, FleetKey]]
+    """What `open_nodes` yields."""
     sets: SetsUnderWay
     """Decisions of earlier plans to replace several nodes together."""
     draining: frozenset[NodeName]
@@ -116,11 +116,10 @@ class DisruptionContext:
 
 def open_nodes(view: ClusterView) -> Iterator[tuple[Node, FleetKey]]:
     """Yield the nodes of our fleets that are not draining, leaving or interrupted."""
+    closed = view.draining | view.inventory.interrupted.keys() | view.inventory.leaving
     for node in view.nodes.values():
         key = view.inventory.fleet_of_node.get(node.name)
-        if key is None or is_draining(node) or node.name in view.inventory.interrupted:
-            continue
-        if node.name not in view.inventory.leaving:
+        if key is not None and node.name not in closed:
             yield node, key
 
 
@@ -135,11 +134,10 @@ def make_context(builder: PlanBuilder, under_way: Sequence[Relocation]) -> Disru
         reserve=DemandReserve(builder),
         ledger=EvictionLedger(view, builder.budgets),
         kept_places=KeptPlaces(builder),
+        open_nodes=tuple(open_nodes(view)),
         sets=SetsUnderWay(view),
         draining=draining,
-        draining_before=sum(
-            is_draining(view.nodes[name]) for name in ours.keys() | view.inventory.orphans.nodes
-        ),
+        draining_before=len(view.draining & (ours.keys() | view.inventory.orphans.nodes)),
         non_empty_draining=sum(
             name in ours and _is_being_emptied(view, view.nodes[name], ours[name])
             for name in draining
@@ -152,7 +150,7 @@ def _is_being_emptied(view: ClusterView, node: Node, key: FleetKey) -> bool:
 
     They are not while a voluntary drain cannot go on, or if a person set the taint.
     """
-    if not is_draining_by_us(node) or not in_use(view.pods_on.get(node.name, ())):
+    if not is_draining_by_us(node) or node.name not in view.nodes_in_use:
         return False
     halted = is_draining_voluntarily(node) and cannot_end(view, node, view.statuses[key])
     return not halted

@@ -16,7 +16,7 @@ from reconciler.planner.disruption.blockers.grace_periods import (
 )
 from reconciler.planner.disruption.blockers.nodes import empty_node_blocker
 from reconciler.planner.disruption.blockers.pods import at_minimum
-from reconciler.planner.disruption.context import DisruptionContext, open_nodes
+from reconciler.planner.disruption.context import DisruptionContext
 from reconciler.planner.disruption.drains.idleness import idle_for, is_empty
 from reconciler.planner.disruption.drains.timers import start_timer
 from reconciler.planner.fleets.inventory import FleetStatus
@@ -48,7 +48,7 @@ def find_eligible(context: DisruptionContext) -> EligibleNodes:
     view = builder.view
     eligible: list[Eligible] = []
     waiting: list[Eligible] = []
-    for node, key in open_nodes(view):
+    for node, key in context.open_nodes:
         status = view.statuses[key]
         idle = _idle(context, node, status) if is_empty(builder, node) else None
         if idle is None:

@@ -23,7 +23,6 @@ from reconciler.model.cluster import Node
 from reconciler.model.text import counted_noun
 from reconciler.planner.disruption.drains.actions import drain_started, last_failure, rests_until
 from reconciler.planner.disruption.drains.attempts import read_attempts
-from reconciler.planner.disruption.drains.idleness import in_use
 from reconciler.planner.disruption.drains.rounds import DrainProgress, drain_progress
 from reconciler.planner.nodes.drain_taints import drain_policy, is_draining_voluntarily
 from reconciler.planner.view import ClusterView
@@ -101,7 +100,7 @@ def _under_way(view: ClusterView, node: Node) -> Disruption:
     policy: PolicyName = drain_policy(node) if graceful else "interruption"
     values = sorted(taint.value for taint in node.taints if taint.key == DRAINING_TAINT)
     notice = view.inventory.interrupted.get(node.name)
-    stage: Stage = "draining" if in_use(view.pods_on.get(node.name, ())) else "empty"
+    stage: Stage = "draining" if node.name in view.nodes_in_use else "empty"
     if node.name in view.inventory.leaving:
         stage = "terminated"
     failure = last_failure(view, node)

@@ -9,7 +9,7 @@ something proves that cluster and fleets belong together:
   that EC2 still shows. A Lease that was restored into another cluster names another identity.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
@@ -83,7 +83,7 @@ def _our_instances(cloud: CloudState, settings: PlannerSettings) -> list[Instanc
     ]
 
 
-def _nodes_that_are(ours: Iterable[Instance], nodes: Iterable[Node]) -> dict[NodeName, Instance]:
+def _nodes_that_are(ours: Iterable[Instance], nodes: Sequence[Node]) -> dict[NodeName, Instance]:
     """Return nodes that are certainly one of these instances.
 
     An instance that EC2 has ended proves as much as a running one. A name proves little: private
@@ -91,7 +91,9 @@ def _nodes_that_are(ours: Iterable[Instance], nodes: Iterable[Node]) -> dict[Nod
     Such a node must have the instance's fleet as its label and be younger than the instance.
     """
     by_id = {each.id: each for each in ours}
-    by_name = {name: each for each in by_id.values() for name in names_of((each,))}
+    without_id = any(node.instance_id is None for node in nodes)
+    alike = by_id.values() if without_id else ()
+    by_name = {name: each for each in alike for name in names_of((each,))}
     found: dict[NodeName, Instance] = {}
     for node in nodes:
         if node.instance_id is not None:

@@ -83,10 +83,11 @@ def read_signs(
     for fleet in settings.fleets():
         for key in fleet.fleet_keys():
             own, known = members.get(key, []), live.get(key)
-            there = max(sum(i.counts for i in own), len(joined.get(key, ())))
+            counting = [i for i in own if i.counts]
+            there = max(len(counting), len(joined.get(key, ())))
             figure = int(known.fulfilled_capacity) if known and not known.counts_units else 0
             # EC2's figure may still count instances that it shows as ended.
-            launched = max(there, figure - sum(i.ends for i in own))
+            launched = max(there, figure - sum(i.ends for i in own) if figure > there else 0)
             of_key = failed_of.get(key, ())
             dead = sum(each.instance.counts for each in of_key)
             found[key] = Signs(
@@ -94,7 +95,7 @@ def read_signs(
                 failed=of_key,
                 provided=max(there, figure),
                 unjoined=max(0, launched - len(joined.get(key, ())) - dead),
-                launched_at=_latest(i for i in own if i.counts),
+                launched_at=_latest(counting),
                 joined_at=_latest(i for i in own if i.id in taking),
                 silent=cloud.is_silent(fleet.provider, key.region),
             )

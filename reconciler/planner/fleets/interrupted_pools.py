@@ -20,6 +20,7 @@ from reconciler.planner.clocks import is_skewed
 from reconciler.planner.nodes.interruptions import (
     FORCED_AHEAD,
     InterruptionNotice,
+    has_notices,
     notice_of,
     told_interruptions,
 )
@@ -73,14 +74,16 @@ def _pools_of_noticed(
     snapshot: Snapshot, spot_nodes: Collection[NodeName]
 ) -> Iterator[InterruptedPool]:
     """Yield the pools of spot instances of ours with an interruption notice."""
-    cloud = snapshot.cloud
-    instances = {each.id: each for each in cloud.instances} if cloud else {}
+    cloud, nodes = snapshot.cloud, snapshot.cluster.nodes
     told = told_interruptions(snapshot.notices, snapshot.at, rebalance=False)
+    if not told and not any(map(has_notices, nodes)):
+        return
+    instances = {each.id: each for each in cloud.instances} if cloud else {}
     yield from _of_instances(told, instances)
-    for node in snapshot.cluster.nodes:
-        if node.name not in spot_nodes:
-            continue
+    for node in nodes:
         messages = told.get(node.instance_id, ()) if node.instance_id is not None else ()
+        if not (messages or has_notices(node)) or node.name not in spot_nodes:
+            continue
         notice = notice_of(node, messages, snapshot.at)
         if notice is None or notice.action not in SPOT_ACTIONS:
             continue

@@ -115,7 +115,8 @@ class FleetStatus:
     @property
     def draining(self) -> tuple[Node, ...]:
         """Return the nodes with our draining taint that count in the target."""
-        return tuple(n for n in self.nodes if is_draining(n) and n.name not in self.set_aside)
+        draining = [node for node in self.nodes if node.taints and is_draining(node)]
+        return tuple(node for node in draining if node.name not in self.set_aside)
 
     @property
     def joined_or_launching(self) -> int:

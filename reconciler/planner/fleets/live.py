@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import lru_cache
 
 from reconciler.model.fleet import TEMPLATE_ID_TAG, Fleet, Instance, Provider
 from reconciler.model.ids import FleetKey
@@ -39,15 +40,16 @@ def versions_launched(live: Fleet, instance: Instance) -> tuple[str, ...]:
     Empty if the instance is from a template from which the fleet no longer launches. If the
     instance does not say from which template it is, those of all the fleet's templates.
     """
-    template = instance.tags.get(TEMPLATE_ID_TAG, "")
     first = (live.launch_template_id, live.launch_template_version)
-    return tuple(
-        dict.fromkeys(
-            version
-            for each, version in (first, *live.further_templates)
-            if not template or not each or each == template
-        )
-    )
+    template = instance.tags.get(TEMPLATE_ID_TAG, "")
+    return _versions_of(template, (first, *live.further_templates))
+
+
+@lru_cache(maxsize=1024)
+def _versions_of(template: str, templates: tuple[tuple[str, str], ...]) -> tuple[str, ...]:
+    """Return the versions of a template; of all of them if the template is not known."""
+    versions = (v for each, v in templates if not template or not each or each == template)
+    return tuple(dict.fromkeys(versions))
 
 
 def is_of_template(live: Fleet | None, instance: Instance | None) -> bool:

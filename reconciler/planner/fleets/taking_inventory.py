@@ -26,6 +26,7 @@ from reconciler.planner.fleets.instances.orphans import find_orphans
 from reconciler.planner.fleets.instances.stuck import (
     StuckInstance,
     find_at_work,
+    find_due,
     find_ended,
     find_unjoined,
     names_taken_over,
@@ -54,9 +55,10 @@ def take_inventory(snapshot: Snapshot, settings: PlannerSettings) -> Inventory:
     owners = owners_of(snapshot, settings, instance_of_node, live, names_only(duplicates))
     nodes = _by_fleet((n for n in snapshot.cluster.nodes if n.name not in ended), owners)
     orphans = find_orphans(snapshot, settings)
-    stuck, hidden = find_unjoined(snapshot, settings, orphans.hidden)
+    due = find_due(snapshot, settings)
+    stuck, hidden = find_unjoined(snapshot, settings, due, orphans.hidden)
     shown = _regions_shown(cloud)
-    at_work = find_at_work(snapshot, settings)
+    at_work = find_at_work(due)
     dead = frozenset(each.node.name for each in stuck if each.node is not None)
     joined = find_joined(snapshot, settings, nodes, shown, instance_of_node, at_work, dead)
     binding = judge_binding(snapshot, settings)

@@ -99,9 +99,16 @@ def read_notice(node: Node) -> InterruptionNotice | None:
 
 def read_notices(node: Node) -> tuple[InterruptionNotice, ...]:
     """Return all notices on a node: the one that applied last, and the further ones."""
+    if not has_notices(node):
+        return ()
     first = read_notice(node)
     further = map(_of_annotated, read_further(node.annotations.get(FURTHER_INTERRUPTIONS, "")))
     return (*further,) if first is None else (first, *further)
+
+
+def has_notices(node: Node) -> bool:
+    """Return whether the node has an annotation with a notice, readable or not."""
+    return bool(node.annotations) and not node.annotations.keys().isdisjoint(_ANNOTATIONS)
 
 
 def _of_annotated(found: AnnotatedNotice) -> InterruptionNotice:
@@ -175,6 +182,8 @@ def notice_of(
         at: The time of the plan.
         withdrawn: The scheduled changes that the queue withdraws.
     """
+    if not told and not has_notices(node):
+        return None
     known = [n for n in read_notices(node) if not _is_withdrawn(node, n, withdrawn)]
     found = [each for each in (*known, *told) if not each.is_over(at)]
     if not found:
@@ -228,8 +237,7 @@ def find_noticed(
     withdrawn = withdrawn_changes(snapshot.notices)
     for node in snapshot.cluster.nodes:
         messages = told.get(node.instance_id, ()) if node.instance_id is not None else ()
-        announced = messages or not node.annotations.keys().isdisjoint(_ANNOTATIONS)
-        if announced and node.name in ours and node.name not in leaving:
+        if (messages or has_notices(node)) and node.name in ours and node.name not in leaving:
             notice = notice_of(node, messages, snapshot.at, withdrawn)
             if notice is not None and (rebalance or notice.action != REBALANCE_RECOMMENDATION):
                 found[node.name] = notice

@@ -71,6 +71,8 @@ def lasting(taints: Iterable[Taint], named: Container[str]) -> tuple[Taint, ...]
 
 def takes_pods(node: Node, settings: PlannerSettings) -> bool:
     """Return whether the node is Ready and has no start-up taint."""
+    if not node.taints:
+        return node.ready
     return node.ready and next(startup_taints(node, settings), None) is None
 
 
@@ -85,8 +87,10 @@ def started_at(node: Node, instance: Instance | None) -> datetime | None:
         instance: Its instance; None if unknown. EC2 sets a new launch time at each start (API
             reference, Instance, LaunchTime, read 2026-11).
     """
-    launched = instance.launched_at if instance is not None else None
-    return max(filter(None, (node.created_at, launched)), default=None)
+    created, launched = node.created_at, instance.launched_at if instance is not None else None
+    if created is None or launched is None:
+        return created or launched
+    return max(created, launched)
 
 
 def unready_since(node: Node, instance: Instance | None) -> datetime | None:
@@ -133,8 +137,8 @@ def is_joining(
         at: The time of the plan.
         settings: For `instance_init_time` and start-up taints.
     """
-    since = started_at(node, instance)
-    if since is None or takes_pods(node, settings):
+    since = None if takes_pods(node, settings) else started_at(node, instance)
+    if since is None:
         return False
     return at - since < timedelta(seconds=settings.instance_init_seconds)
 

@@ -167,7 +167,7 @@ class Simulation:
         self._append(
             [spec.name for spec in specs],
             offers,
-            np.array([self.kind_of(spec) for spec in specs], dtype=np.int64),
+            np.array([self._kind(spec) for spec in specs], dtype=np.int64),
             np.array([spec.over_subscription for spec in specs], dtype=np.int64),
         )
 
@@ -203,11 +203,13 @@ class Simulation:
         """Return the node kind of a row made from this spec."""
         known = self._kind_of.get(id(spec))
         if known is None:
-            number = self.kind_table.number(
-                spec.variants, spec.name, spec.taints, schedulable=spec.schedulable
-            )
-            known = self._kind_of[id(spec)] = (spec, number)
+            known = self._kind_of[id(spec)] = (spec, self._kind(spec))
         return known[1]
+
+    def _kind(self, spec: RowSpec) -> int:
+        return self.kind_table.number(
+            spec.variants, spec.name, spec.taints, schedulable=spec.schedulable
+        )
 
     def set_schedulable(self, row: int, spec: RowSpec) -> None:
         """Change the kind of a row: cordoned, uncordoned, or with other taints."""

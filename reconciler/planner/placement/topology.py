@@ -48,11 +48,12 @@ class Topology:
 
     def place_of(self, variants: Sequence[Labels]) -> int:
         """Return where a row with these labels is: a domain, -1 without, -2 - n for choice n."""
+        if len(variants) == 1:
+            value = label_of(variants[0], self.key)
+            return self.number(value) if value else -1
         values = sorted({label_of(v, self.key) or "" for v in variants})
-        if values == [""]:
-            return -1
         if len(values) == 1:
-            return self.number(values[0])
+            return self.number(values[0]) if values[0] else -1
         options = tuple(self.number(value) for value in values if value)
         if options not in self._choice_numbers:
             self._choice_numbers[options] = len(self.choices)

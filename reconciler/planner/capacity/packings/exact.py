@@ -92,17 +92,21 @@ def _solve(states: IntArray, prices: IntArray) -> IntArray | None:
     best[0] = 0
     choice = np.zeros(len(states), dtype=np.int64)
     for item, (numbers, tried) in enumerate(zip(ending, sets, strict=True)):
+        amounts, in_tried = states[numbers, item], states[tried, item]
         for amount in range(1, int(states[-1, item]) + 1):
-            among = numbers[states[numbers, item] == amount]
-            columns = np.ascontiguousarray(states[among].T)
-            fitting = tried[states[tried, item] <= amount]
+            among = numbers[amounts == amount]
+            fitting = tried[in_tried <= amount]
             if len(among) < len(fitting):
                 for state in among.tolist():
-                    within = fitting[(states[fitting] <= states[state]).all(axis=1)]
+                    within = fitting
+                    if item:  # of the first one alone, no set that fits has more than the state
+                        within = fitting[(states[fitting] <= states[state]).all(axis=1)]
                     if len(within):
                         costs = prices[within] + best[state - within]
-                        best[state], choice[state] = costs.min(), within[costs.argmin()]
+                        least = costs.argmin()
+                        best[state], choice[state] = costs[least], within[least]
                 continue
+            columns = np.ascontiguousarray(states[among].T)
             for each in fitting.tolist():
                 taking = among[_at_least(columns, states[each])]
                 costs = prices[each] + best[taking - each]

@@ -5,7 +5,6 @@ minima, how many at once) are asked by the method that has them.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -14,7 +13,7 @@ from reconciler.model.fleet import Instance
 from reconciler.model.ids import InstanceId
 from reconciler.model.text import duration, rfc3339
 from reconciler.planner.disruption.blocker import Blocker
-from reconciler.planner.disruption.drains.idleness import counted, in_use
+from reconciler.planner.disruption.drains.idleness import counted
 from reconciler.planner.fleets.instances.protected_instances import EMPTY_WAITS, PODS_STAY
 from reconciler.planner.fleets.inventory import FleetStatus
 from reconciler.planner.nodes.starting import unready_since, unready_time_ends_at
@@ -60,19 +59,20 @@ def termination_protection(
 
 def silent_since(view: ClusterView, node: Node) -> datetime | None:
     """Return since when a node is not Ready that may be replaced for that; None for any other."""
+    if node.ready:
+        return None
     instance = view.inventory.instance_of_node.get(node.name)
     ends = unready_time_ends_at(node, instance, view.at, view.settings)
-    if node.ready or ends is None or ends > view.at:
-        return None
-    return unready_since(node, instance)
+    return None if ends is None or ends > view.at else unready_since(node, instance)
 
 
 def protection(view: ClusterView, node: Node) -> Blocker | None:
     """Return the protection of the node or of its instance; None if there is none."""
-    has_pods = in_use(view.pods_on.get(node.name, ()))
-    return stated_protection(view, node) or termination_protection(
-        view, node.instance_id, has_pods=has_pods
-    )
+    stated = stated_protection(view, node)
+    if stated is not None or node.instance_id not in view.refused_ends:
+        return stated
+    has_pods = node.name in view.nodes_in_use
+    return termination_protection(view, node.instance_id, has_pods=has_pods)
 
 
 def stated_protection(view: ClusterView, node: Node) -> Blocker | None:
@@ -93,42 +93,32 @@ def unreadable(node: Node) -> Blocker | None:
     return None
 
 
-@dataclass(frozen=True, slots=True)
-class _Asked:
-    """The arguments of one blocker."""
-
-    view: ClusterView
-    node: Node
-    status: FleetStatus
+def _protected(view: ClusterView, node: Node, _status: FleetStatus) -> Blocker | None:
+    return protection(view, node)
 
 
-def _protected(asked: _Asked) -> Blocker | None:
-    return protection(asked.view, asked.node)
+def _unreadable(_view: ClusterView, node: Node, _status: FleetStatus) -> Blocker | None:
+    return unreadable(node)
 
 
-def _unreadable(asked: _Asked) -> Blocker | None:
-    return unreadable(asked.node)
-
-
-def _fleet_missing(asked: _Asked) -> Blocker | None:
+def _fleet_missing(_view: ClusterView, _node: Node, status: FleetStatus) -> Blocker | None:
     """Return a blocker while EC2 does not show the node's fleet, or does not answer for it."""
-    if not asked.status.out_of_reach:
+    if not status.out_of_reach:
         return None
-    what = "have" if asked.status.silent_since is None else "answer about"
+    what = "have" if status.silent_since is None else "answer about"
     why = f"EC2 does not {what} its fleet: its target cannot be lowered"
     return Blocker("fleet-missing", why)
 
 
-def _removals_halted(asked: _Asked) -> Blocker | None:
+def _removals_halted(_view: ClusterView, _node: Node, status: FleetStatus) -> Blocker | None:
     """Return a blocker while none of the fleet's instances may be ended."""
-    live = asked.status.live
+    live = status.live
     return Blocker("fleet-busy", live.removals_halted) if live and live.removals_halted else None
 
 
-def _not_ready(asked: _Asked) -> Blocker | None:
-    if asked.node.ready:
+def _not_ready(view: ClusterView, node: Node, _status: FleetStatus) -> Blocker | None:
+    if node.ready:
         return None
-    node, view = asked.node, asked.view
     instance = view.inventory.instance_of_node.get(node.name)
     until = unready_time_ends_at(node, instance, view.at, view.settings)
     if until is None or until <= view.at:
@@ -137,15 +127,15 @@ def _not_ready(asked: _Asked) -> Blocker | None:
     return Blocker("not-ready", f"it is not Ready; after {after} it may be replaced", until)
 
 
-def _unseen(asked: _Asked) -> Blocker | None:
+def _unseen(view: ClusterView, node: Node, status: FleetStatus) -> Blocker | None:
     """Return a blocker while EC2 does not show the node's instance."""
-    if not asked.view.inventory.is_unseen(asked.node, asked.status.key):
+    if not view.inventory.is_unseen(node, status.key):
         return None
-    return Blocker("unreadable", f"EC2 does not show its instance {asked.node.instance_id}")
+    return Blocker("unreadable", f"EC2 does not show its instance {node.instance_id}")
 
 
-def _duplicate(asked: _Asked) -> Blocker | None:
-    return kept_by_duplicate(asked.view, asked.node)
+def _duplicate(view: ClusterView, node: Node, _status: FleetStatus) -> Blocker | None:
+    return kept_by_duplicate(view, node)
 
 
 BLOCKERS = (
@@ -162,8 +152,11 @@ BLOCKERS = (
 
 def first_blocker(view: ClusterView, node: Node, status: FleetStatus) -> Blocker | None:
     """Return the first of `BLOCKERS` that applies; None if nothing about the node keeps it."""
-    asked = _Asked(view, node, status)
-    return next((found for blocker in BLOCKERS if (found := blocker(asked)) is not None), None)
+    for blocker in BLOCKERS:
+        found = blocker(view, node, status)
+        if found is not None:
+            return found
+    return None
 
 
 def cannot_end(view: ClusterView, node: Node, status: FleetStatus) -> Blocker | None:
@@ -174,8 +167,11 @@ def cannot_end(view: ClusterView, node: Node, status: FleetStatus) -> Blocker | 
     """
     if node.instance_id is None:
         return Blocker("unreadable", "it has no instance")
-    asked = _Asked(view, node, status)
-    return _fleet_missing(asked) or _removals_halted(asked) or _unseen(asked)
+    return (
+        _fleet_missing(view, node, status)
+        or _removals_halted(view, node, status)
+        or _unseen(view, node, status)
+    )
 
 
 def kept_by_duplicate(view: ClusterView, node: Node) -> Blocker | None:

@@ -26,14 +26,14 @@ def is_empty(builder: PlanBuilder, node: Node) -> bool:
     view = builder.view
     if view.row_of[node.name] in builder.used_rows:
         return False
-    return not in_use(view.pods_on.get(node.name, ()))
+    return node.name not in view.nodes_in_use
 
 
 def holds_only_headroom(builder: PlanBuilder, node: Node) -> bool:
     """Return whether the node has no counted pods, and some of its room is kept as headroom."""
     if builder.view.row_of[node.name] not in builder.kept_free:
         return False
-    return not in_use(builder.view.pods_on.get(node.name, ()))
+    return node.name not in builder.view.nodes_in_use
 
 
 def unneeded_since(view: ClusterView, node: Node) -> datetime | None:

@@ -33,10 +33,10 @@ def ends_at(view: ClusterView, node: Node, settings: FleetSettings) -> datetime 
         node: The node.
         settings: The settings of its fleet.
     """
-    since = noted_since(view, node)
-    if since is None or settings.terminate_after_seconds is None:
+    if settings.terminate_after_seconds is None:
         return None
-    if not _is_expired(view, node, settings, view.at):
+    since = noted_since(view, node)
+    if since is None or not _is_expired(view, node, settings, view.at):
         return None
     return since + timedelta(seconds=settings.terminate_after_seconds)
 

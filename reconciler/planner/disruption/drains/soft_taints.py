@@ -23,7 +23,7 @@ from reconciler.model.cluster import Node, Taint
 from reconciler.model.ids import FleetKey, NodeName
 from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.disruption.drains.idleness import holds_only_headroom
-from reconciler.planner.nodes.drain_taints import is_draining, is_marked
+from reconciler.planner.nodes.drain_taints import is_marked
 from reconciler.planner.view import ClusterView
 
 CHANGES_MAX = 10
@@ -50,8 +50,7 @@ def mark_unneeded(
         room: How many more nodes each fleet can do without; only so many are asked to stay empty.
     """
     view = builder.view
-    draining = {name for name, node in view.nodes.items() if is_draining(node)}
-    draining -= {each.node for each in builder.actions if ends_drain(each)}
+    draining = view.draining - {each.node for each in builder.actions if ends_drain(each)}
     settled = draining | {each.node for each in builder.removals if each.node is not None}
     kept_free = _kept_free(builder) - settled
     wanted = _within_room(view, [name for name in unneeded if name not in settled], room)

@@ -18,7 +18,6 @@ from reconciler.planner.calendar import after_schedule, in_window_opened_on
 from reconciler.planner.disruption.blocker import Blocker
 from reconciler.planner.disruption_settings import DisruptionBudget, DisruptionReason
 from reconciler.planner.fleets.inventory import FleetStatus
-from reconciler.planner.nodes.drain_taints import is_draining
 from reconciler.planner.nodes.starting import is_joining
 from reconciler.planner.view import ClusterView
 
@@ -164,10 +163,12 @@ def _disrupted(view: ClusterView, status: FleetStatus) -> int:
 
 
 def _is_disrupted(view: ClusterView, node: Node) -> bool:
+    if node.name in view.draining or node.name in view.inventory.interrupted:
+        return True
+    if node.ready or node.name in view.inventory.stuck_nodes:
+        return False
     instance = view.inventory.instance_of_node.get(node.name)
-    starts = is_joining(node, instance, view.at, view.settings)
-    taken = is_draining(node) or node.name in view.inventory.interrupted
-    return taken or not (node.ready or starts or node.name in view.inventory.stuck_nodes)
+    return not is_joining(node, instance, view.at, view.settings)
 
 
 def _chosen(view: ClusterView, status: FleetStatus) -> set[NodeName]:
@@ -175,7 +176,7 @@ def _chosen(view: ClusterView, status: FleetStatus) -> set[NodeName]:
     return {
         node.name
         for node in status.nodes
-        if not _is_disrupted(view, node) and _is_next(view, status, node)
+        if _is_next(view, status, node) and not _is_disrupted(view, node)
     }
 
 

@@ -58,11 +58,7 @@ def target_may_fall(builder: PlanBuilder, key: FleetKey) -> bool:
 def still_draining(builder: PlanBuilder) -> frozenset[NodeName]:
     """Return the nodes with our taint that this plan neither ends nor gives back."""
     done = {name for name in map(_node_done_with, builder.actions) if name is not None}
-    return frozenset(
-        node.name
-        for node in builder.view.nodes.values()
-        if is_draining(node) and node.name not in done
-    )
+    return builder.view.draining - done
 
 
 def _node_done_with(action: AnyAction) -> NodeName | None:
@@ -101,7 +97,7 @@ class FleetRoom:
         self._replaced_later = {
             key: replaced_later(builder.view, key) - ended for key in self._removable
         }
-        gone = ended | {n.name for n in builder.view.nodes.values() if is_draining(n)}
+        gone = ended | builder.view.draining
         view, cloud = builder.view, builder.view.snapshot.cloud
         self._taking_pods = {
             status.key: {

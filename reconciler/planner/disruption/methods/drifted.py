@@ -22,7 +22,6 @@ from reconciler.planner.disruption.candidate import Candidate
 from reconciler.planner.disruption.candidates import as_outdated, may_go_in_time
 from reconciler.planner.disruption.context import DisruptionContext
 from reconciler.planner.disruption.drains.actions import annotate, end_of_drain, last_failure
-from reconciler.planner.disruption.drains.idleness import in_use
 from reconciler.planner.disruption.examined_nodes import TRIED_MAX, in_turn
 from reconciler.planner.disruption.replacement.consolidator import asked_again, asked_for
 from reconciler.planner.disruption.replacement.resting_update import (
@@ -372,7 +371,7 @@ def _in_order(context: DisruptionContext, status: FleetStatus, update: Update) -
         return failures, node.created_at is None, node.created_at or view.at, node.name
 
     for node in sorted((view.nodes[name] for name in update.old), key=order):
-        used = in_use(view.pods_on.get(node.name, ())) or view.row_of[node.name] in kept_free
+        used = node.name in view.nodes_in_use or view.row_of[node.name] in kept_free
         if not is_draining(node) and (used or not context.room.may_leave(status.key, node.name)):
             yield node
 

@@ -83,7 +83,7 @@ def interrupted_nodes(view: ClusterView) -> tuple[InterruptedNode, ...]:
     for name, notice in view.inventory.interrupted.items():
         node = view.nodes[name]
         started = drain_started(view, node) or view.at
-        empty = not in_use(view.pods_on.get(name, ()))
+        empty = name not in view.nodes_in_use
         left = notice.deadline - view.at
         steps = [(left - each).total_seconds() for each in (LAST_CALL, LAST_CALL / 2)]
         found.append(

@@ -20,7 +20,6 @@ from reconciler.planner.disruption.blockers.settling import settled_at, settles
 from reconciler.planner.disruption.candidate import Candidate
 from reconciler.planner.disruption.candidates import lasting_blocker
 from reconciler.planner.disruption.context import DisruptionContext, open_nodes
-from reconciler.planner.disruption.drains.idleness import in_use
 from reconciler.planner.disruption.replacement.kept_room import KeptRoom
 from reconciler.planner.disruption.simulator.lifted_headroom import LiftedHeadroom
 from reconciler.planner.disruption.simulator.spreading import soft_taints_of_others
@@ -69,7 +68,7 @@ def _on_demand(run: VoluntaryRun, rules: SpotRescheduler) -> Iterator[tuple[Node
     builder, view = run.context.builder, run.context.view
     begun = {removal.node for removal in builder.removals}
     for node, key in open_nodes(view):
-        has_pods = in_use(view.pods_on.get(node.name, ()))
+        has_pods = node.name in view.nodes_in_use
         if is_on_demand(node, rules) and node.name not in begun and has_pods:
             yield node, key
 

@@ -32,7 +32,7 @@ def propose(builder: PlanBuilder) -> None:
     inventory = view.inventory
     outages = EndsInOutages(builder, _outages(view))
     for node in view.nodes.values():
-        key = inventory.fleet_of_node.get(node.name)
+        key = None if node.ready else inventory.fleet_of_node.get(node.name)
         if key is None or _is_left_to_others(view, node, key):
             continue
         since = silent_since(view, node)

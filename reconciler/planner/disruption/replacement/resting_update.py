@@ -12,7 +12,6 @@ from reconciler.model.cluster import Node
 from reconciler.model.text import counted_noun, rfc3339
 from reconciler.planner.disruption.drains.actions import last_failure
 from reconciler.planner.disruption.drains.attempts import Attempts
-from reconciler.planner.disruption.drains.idleness import in_use
 from reconciler.planner.disruption.replacement.consolidator import (
     ASKED_FORGOTTEN_AFTER,
     ASKED_MAX,
@@ -55,7 +54,7 @@ def nodes_not_emptied(view: ClusterView, update: Update) -> list[_NotEmptied]:
     progress.
     """
     used = max(
-        (n.created_at for n in update.new if n.created_at and in_use(view.pods_on.get(n.name, ()))),
+        (n.created_at for n in update.new if n.created_at and n.name in view.nodes_in_use),
         default=None,
     )
     found: list[_NotEmptied] = []

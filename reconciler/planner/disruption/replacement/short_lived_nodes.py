@@ -12,7 +12,7 @@ from reconciler.model.cluster import Node
 from reconciler.model.text import counted_noun
 from reconciler.planner.disruption.blocker import Blocker
 from reconciler.planner.disruption.candidate import Candidate
-from reconciler.planner.disruption.context import DisruptionContext, open_nodes
+from reconciler.planner.disruption.context import DisruptionContext
 from reconciler.planner.disruption.drains.idleness import counted
 from reconciler.planner.disruption.simulator.drain_simulator import DrainSimulator
 from reconciler.planner.disruption.simulator.relocation import Relocation
@@ -37,10 +37,10 @@ class ShortLivedNodes:
         self._simulator = simulator
         self._price_of_row = {
             self._view.row_of[node.name]: self._view.offers[key].nano_usd_per_hour
-            for node, key in open_nodes(self._view)
-            if self._view.offers[key].priced
+            for node, key in context.open_nodes
+            if _is_short_lived(self._view, node)
+            and self._view.offers[key].priced
             and context.room.may_leave(key, node.name)
-            and _is_short_lived(self._view, node)
         }
 
     def blocker(

@@ -21,7 +21,7 @@ from reconciler.planner.disruption.simulator.spreading import (
     spread_over,
 )
 from reconciler.planner.node_rows import node_row
-from reconciler.planner.nodes.drain_taints import is_draining, is_marked
+from reconciler.planner.nodes.drain_taints import is_marked
 from reconciler.planner.placement.arrays import BoolArray, IntArray
 from reconciler.planner.placement.classes import Group, PodClass
 from reconciler.planner.placement.fill import fill, tightness
@@ -70,9 +70,8 @@ class DrainSimulator:
         """Moves that were begun: kube-scheduler will distribute their pods as well."""
         gone = set(closed) | view.inventory.leaving | view.inventory.orphans.nodes
         gone |= view.inventory.departing | view.inventory.passing | view.unequipped
-        for name, node in view.nodes.items():
-            if not is_draining(node) and name not in gone:
-                self.staying[view.row_of[name]] = True
+        self.staying[list(view.row_of.values())] = True
+        self.staying[[view.row_of[n] for n in gone | view.draining if n in view.row_of]] = False
         self.marked = [view.row_of[n] for n, node in view.nodes.items() if is_marked(node)]
         """Rows with the soft taint: kube-scheduler uses them last."""
         self.foreign: SoftTaints = {}

@@ -7,6 +7,7 @@ it ended by itself before it was a node.
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from typing import NamedTuple
 
 from reconciler.model.cluster import Node, Pod
 from reconciler.model.fleet import Instance
@@ -52,6 +53,17 @@ class StuckInstance:
         if not node.ready:
             return f"node {node.name} was never Ready"
         return f"node {node.name} is Ready and keeps a start-up taint"
+
+
+class DueMember(NamedTuple):
+    """A member of a fleet that should be a node by now."""
+
+    key: FleetKey
+    instance: Instance
+    since: datetime
+    """When its `instance_init_time` ended."""
+    node: Node | None
+    """Its node; None if it has none."""
 
 
 class NodesByInstance:
@@ -123,7 +135,7 @@ def find_stuck(
         settings: The sector config, resolved.
         at: The time by which ages count; None for the earliest of the known clocks.
     """
-    found = find_overdue(snapshot, settings, at)
+    found = _overdue(snapshot, settings, find_due(snapshot, settings, at))
     hole = find_hole(snapshot) if found else None
     return tuple(each for each in found if hole is None or each.node is not None)
 
@@ -138,16 +150,20 @@ class UnlistedNode:
 
 
 def find_unjoined(
-    snapshot: Snapshot, settings: PlannerSettings, orphans: Sequence[InstanceId]
+    snapshot: Snapshot,
+    settings: PlannerSettings,
+    due: Sequence[DueMember],
+    orphans: Sequence[InstanceId],
 ) -> tuple[tuple[StuckInstance, ...], UnlistedNode | None]:
     """Return what is stuck, or what is kept by a pod on a node that is not listed.
 
     Args:
         snapshot: What was observed.
         settings: The sector config, resolved.
+        due: What `find_due` returns.
         orphans: Instances without a node whose fleet is gone, which the pod would keep too.
     """
-    found = find_overdue(snapshot, settings)
+    found = _overdue(snapshot, settings, due)
     pod = find_hole(snapshot) if found or orphans else None
     if pod is None:
         return found, None
@@ -156,29 +172,23 @@ def find_unjoined(
     return with_nodes, UnlistedNode(pod=pod, instances=tuple(sorted(kept))) if kept else None
 
 
-def find_overdue(
-    snapshot: Snapshot, settings: PlannerSettings, at: datetime | None = None
+def _overdue(
+    snapshot: Snapshot, settings: PlannerSettings, due: Sequence[DueMember]
 ) -> tuple[StuckInstance, ...]:
-    """Return the same as `find_stuck`, regardless of pods on nodes that are not listed.
-
-    Empty if instances are unknown, for those whose launch time is unknown, and while a node without
-    a providerID could be the instance.
-
-    Args:
-        snapshot: What was observed.
-        settings: The sector config, resolved.
-        at: The time by which ages count; None for the earliest of the known clocks.
-    """
-    due = list(_due(snapshot, settings, at))
-    found = [each for each, node in due if node is None]
-    found += _never_took_pods(snapshot, settings, [(s, n) for s, n in due if n is not None])
+    """Return the same as `find_stuck`, regardless of pods on nodes that are not listed."""
+    found = [
+        StuckInstance(key=each.key, instance=each.instance, since=each.since)
+        for each in due
+        if each.node is None
+    ]
+    found += _never_took_pods(snapshot, settings, due)
     return tuple(sorted(found, key=lambda s: (s.since, s.instance.id)))
 
 
 def _never_took_pods(
     snapshot: Snapshot,
     settings: PlannerSettings,
-    due: Iterable[tuple[StuckInstance, Node]],
+    due: Iterable[DueMember],
 ) -> Iterator[StuckInstance]:
     """Yield the instances whose node never took a pod, `instance_init_time` after its start.
 
@@ -188,11 +198,15 @@ def _never_took_pods(
     """
     wait = timedelta(seconds=settings.instance_init_seconds)
     found: dict[NodeName, StuckInstance] = {}
-    for each, node in due:
-        started = started_at(node, each.instance)
-        own = node.instance_id == each.instance.id and not (node.unreadable or node.deleting)
-        if own and not takes_pods(node, settings) and started and started + wait <= snapshot.at:
-            found[node.name] = replace(each, since=started + wait, node=node)
+    for key, instance, _, node in due:
+        if node is None or takes_pods(node, settings):
+            continue
+        started = started_at(node, instance)
+        own = node.instance_id == instance.id and not (node.unreadable or node.deleting)
+        if own and started and started + wait <= snapshot.at:
+            found[node.name] = StuckInstance(
+                key=key, instance=instance, since=started + wait, node=node
+            )
     if not found:
         return
     pods: dict[NodeName, list[Pod]] = {}
@@ -214,54 +228,68 @@ def find_ended(snapshot: Snapshot, settings: PlannerSettings) -> tuple[StuckInst
     cloud = snapshot.cloud
     if cloud is None or not cloud.instances_known:
         return ()
+    ended = [each for each in cloud.instances if each.ended_by_itself]
+    if not ended:
+        return ()
     now, keys = earliest_now(snapshot), fleet_keys_by_instance(cloud, settings)
     nodes = {node.instance_id for node in snapshot.cluster.nodes}
     return tuple(
         StuckInstance(key=keys[each.id], instance=each, since=each.launched_at)
-        for each in cloud.instances
+        for each in ended
         if each.id in keys
-        and each.ended_by_itself
         and each.id not in nodes
         and each.launched_at is not None
         and now - each.launched_at < ENDED_WITHIN
     )
 
 
-def find_at_work(
-    snapshot: Snapshot, settings: PlannerSettings
-) -> Mapping[FleetKey, frozenset[NodeName]]:
+def find_at_work(due: Iterable[DueMember]) -> Mapping[FleetKey, frozenset[NodeName]]:
     """Return by fleet the Ready nodes under which members have most likely been at work for long.
 
     These members are past `instance_init_time`, and will never have a node of their own: each runs
-    under that of its predecessor (`names_taken_over`). Empty where `find_overdue` is.
+    under that of its predecessor (`names_taken_over`).
+
+    Args:
+        due: What `find_due` returns.
     """
     found: dict[FleetKey, set[NodeName]] = {}
-    for each, node in _due(snapshot, settings, None):
-        if node is not None and node.instance_id not in {None, each.instance.id}:
-            found.setdefault(each.key, set()).add(node.name)
+    for key, instance, _, node in due:
+        if node is not None and node.instance_id != instance.id and node.instance_id is not None:
+            found.setdefault(key, set()).add(node.name)
     return {key: frozenset(names) for key, names in found.items()}
 
 
-def _due(
-    snapshot: Snapshot, settings: PlannerSettings, at: datetime | None
-) -> Iterator[tuple[StuckInstance, Node | None]]:
-    """Yield the members that should be nodes by now, and the node of each; None if it has none."""
+def find_due(
+    snapshot: Snapshot, settings: PlannerSettings, at: datetime | None = None
+) -> list[DueMember]:
+    """Return the members that should be nodes by now.
+
+    Empty if instances are unknown, for those whose launch time is unknown, and while a node without
+    a providerID could be the instance.
+
+    Args:
+        snapshot: What was observed.
+        settings: The sector config, resolved.
+        at: The time by which ages count; None for the earliest of the known clocks.
+    """
     now, cloud = earliest_now(snapshot) if at is None else at, snapshot.cloud
     if cloud is None or not cloud.instances_known:
-        return
+        return []
     nodes = NodesByInstance(snapshot.cluster.nodes, cloud.instances)
     if not nodes.certain:
-        return
+        return []
+    found: list[DueMember] = []
     keys = fleet_keys_by_instance(cloud, settings)
     wait = timedelta(seconds=settings.instance_init_seconds)
     latest = max(now, snapshot.at)
     for each in cloud.instances:
-        launched = each.launched_at
-        if each.id in keys and each.counts and launched is not None and launched <= latest:
+        launched, key = each.launched_at, keys.get(each.id)
+        if key is not None and launched is not None and launched <= latest and each.counts:
             since = launched + wait
             node = nodes.of(each) if since <= latest else None
             if since <= now or node is not None:
-                yield StuckInstance(key=keys[each.id], instance=each, since=since), node
+                found.append(DueMember(key, each, since, node))
+    return found
 
 
 def find_hole(snapshot: Snapshot) -> Pod | None:

@@ -62,6 +62,33 @@ def drift_of(live: Fleet | None, instance: Instance | None) -> Drift:
     return Drift(reasons=reasons, unknown=unknown)
 
 
+class DriftOfFleet:
+    """`drift_of` for the nodes of one fleet; instances that are alike are compared once.
+
+    Args:
+        live: The fleet as EC2 shows it; None if EC2 does not show it.
+        instances: Instances by node.
+    """
+
+    def __init__(self, live: Fleet | None, instances: Mapping[NodeName, Instance]) -> None:
+        self._live = live
+        self._instances = instances
+        self._known: dict[tuple[str, str, str, str] | None, Drift] = {}
+
+    def of(self, node: NodeName) -> Drift:
+        """Return what about the node its fleet would launch differently."""
+        instance = self._instances.get(node)
+        compared = None
+        if instance is not None:
+            template = instance.tags.get(TEMPLATE_ID_TAG, "")
+            version, subnet = instance.launch_template_version, instance.subnet_id
+            compared = (template, version, instance.instance_type, subnet)
+        known = self._known.get(compared)
+        if known is None:
+            known = self._known[compared] = drift_of(self._live, instance)
+        return known
+
+
 def _why_not_comparable(live: Fleet, instance: Instance) -> str:
     """Return why the two versions cannot be compared; empty if they can."""
     template, present = instance.tags.get(TEMPLATE_ID_TAG, ""), versions_launched(live, instance)
@@ -86,8 +113,9 @@ def old_and_new(
     """
     old: dict[NodeName, str] = {}
     new: list[Node] = []
+    drifts = DriftOfFleet(live, instances)
     for node in () if fleet.settings.departing else fleet.nodes:
-        drift = drift_of(live, instances.get(node.name))
+        drift = drifts.of(node.name)
         if drift.reasons:
             old[node.name] = ", ".join(drift.reasons.values())
         elif not drift.unknown:
@@ -107,5 +135,6 @@ def count_drifted(
 
 
 def _reasons(status: FleetNodes, instances: Mapping[NodeName, Instance]) -> Iterator[DriftReason]:
+    drifts = DriftOfFleet(status.live, instances)
     for node in status.nodes:
-        yield from drift_of(status.live, instances.get(node.name)).reasons
+        yield from drifts.of(node.name).reasons

@@ -64,11 +64,13 @@ def find_outdated(
     """
     found: dict[NodeName, Outdated] = {}
     for fleet in fleets:
-        for node in () if fleet.settings.departing else fleet.nodes:
-            instance = instances.get(node.name)
-            why = _by_notice(noticed.get(node.name), fleet, at)
-            why = why or _by_update(node, updates.get(fleet.key))
-            why = why or outdated_by_age(node, instance, fleet.settings, at)
+        update = updates.get(fleet.key)
+        expires = fleet.settings.expire_after_seconds is not None
+        if fleet.settings.departing or not (noticed or update or expires):
+            continue
+        for node in fleet.nodes:
+            why = _by_notice(noticed.get(node.name), fleet, at) or _by_update(node, update)
+            why = why or outdated_by_age(node, instances.get(node.name), fleet.settings, at)
             if why is not None:
                 found[node.name] = why
     return dict(sorted(found.items()))

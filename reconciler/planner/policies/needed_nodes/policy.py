@@ -41,7 +41,7 @@ def _in_use(builder: PlanBuilder, node: Node) -> bool:
     instance = view.inventory.instance_of_node.get(node.name)
     if instance is None or not instance.counts:
         return False
-    return protection(view, node) is not None or (node.ready and not is_empty(builder, node))
+    return (node.ready and not is_empty(builder, node)) or protection(view, node) is not None
 
 
 def _because(status: FleetStatus, in_use: int) -> str:

@@ -7,6 +7,7 @@ is settled there, so that planning looks nothing up.
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
+from functools import lru_cache
 from typing import Literal
 
 from reconciler.model.cluster import Resources, Taint
@@ -102,7 +103,12 @@ class FleetSettings:
 
     def fleet_keys(self) -> tuple[FleetKey, ...]:
         """Return the fleet in each of its regions, in order of preference."""
-        return tuple(FleetKey(name=self.name, region=region) for region in self.regions)
+        return _keys_of(self.name, self.regions)
+
+
+@lru_cache(maxsize=8_192)
+def _keys_of(name: str, regions: tuple[Region, ...]) -> tuple[FleetKey, ...]:
+    return tuple(FleetKey(name=name, region=region) for region in regions)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -128,7 +128,7 @@ def saved_states_after(
     saved_states = {(each.fleet, each.region): each for each in known}
     for key, sign in signs.items():
         place = (key.name, key.region)
-        before = saved_states.get(place, SavedFleetState(fleet=key.name, region=key.region))
+        before = saved_states.get(place) or SavedFleetState(fleet=key.name, region=key.region)
         after = _with_silence(before, sign, snapshot.at)
         if not sign.silent:
             after = _with_errors(after, sign, snapshot.at)

@@ -56,8 +56,8 @@ def pools_after(
     latest: dict[tuple[str, str], InterruptedPool] = {}
     found = [*snapshot.cluster.interrupted_pools]
     if binding.may_remove and not is_skewed(snapshot):
-        spot = {key for f in settings.fleets() if f.spot for key in f.fleet_keys()}
-        found += _pools_of_noticed(snapshot, {name for name, key in owners.items() if key in spot})
+        spot = frozenset(key for f in settings.fleets() if f.spot for key in f.fleet_keys())
+        found += _pools_of_noticed(snapshot, owners, spot)
     for each in sorted(found, key=lambda pool: pool.at):
         if _holds(each.at, snapshot.at):
             latest[each.instance_type, each.zone] = each
@@ -71,7 +71,7 @@ def _holds(ended: datetime, at: datetime) -> bool:
 
 
 def _pools_of_noticed(
-    snapshot: Snapshot, spot_nodes: Collection[NodeName]
+    snapshot: Snapshot, owners: Mapping[NodeName, FleetKey], spot: Collection[FleetKey]
 ) -> Iterator[InterruptedPool]:
     """Yield the pools of spot instances of ours with an interruption notice."""
     cloud, nodes = snapshot.cloud, snapshot.cluster.nodes
@@ -82,7 +82,7 @@ def _pools_of_noticed(
     yield from _of_instances(told, instances)
     for node in nodes:
         messages = told.get(node.instance_id, ()) if node.instance_id is not None else ()
-        if not (messages or has_notices(node)) or node.name not in spot_nodes:
+        if not (messages or has_notices(node)) or owners.get(node.name) not in spot:
             continue
         notice = notice_of(node, messages, snapshot.at)
         if notice is None or notice.action not in SPOT_ACTIONS:

@@ -109,8 +109,10 @@ class FleetStatus:
     @property
     def max(self) -> int | None:
         """Return its maximum, from config and group; None without a limit."""
-        limits = [self.settings.max_capacity, self.live.max_size if self.live else None]
-        return min((x for x in limits if x is not None), default=None)
+        stated, own = self.settings.max_capacity, self.live.max_size if self.live else None
+        if stated is None or own is None:
+            return own if stated is None else stated
+        return min(stated, own)
 
     @property
     def draining(self) -> tuple[Node, ...]:

@@ -98,9 +98,9 @@ def _solve(states: IntArray, prices: IntArray) -> IntArray | None:
             fitting = tried[in_tried <= amount]
             if len(among) < len(fitting):
                 for state in among.tolist():
-                    within = fitting
-                    if item:  # of the first one alone, no set that fits has more than the state
-                        within = fitting[(states[fitting] <= states[state]).all(axis=1)]
+                    # Of the first item alone no fitting set has more than the state.
+                    held = (states[fitting] <= states[state]).all(axis=1) if item else slice(None)
+                    within = fitting[held]
                     if len(within):
                         costs = prices[within] + best[state - within]
                         least = costs.argmin()

@@ -155,9 +155,8 @@ def _disrupted(view: ClusterView, status: FleetStatus) -> int:
     A node that is still starting, or never took a pod, does not count. One whose instance EC2 ends
     no longer counts, unless a lifecycle hook holds the instance while its pods leave.
     """
-    here = {node.name for node in status.nodes}
-    held = view.inventory.interrupted.keys() - here
-    owners = view.inventory.fleet_of_node
+    interrupted, owners = view.inventory.interrupted, view.inventory.fleet_of_node
+    held = interrupted.keys() - {node.name for node in status.nodes} if interrupted else ()
     emptied = sum(owners.get(name) == status.key for name in held)
     return emptied + sum(_is_disrupted(view, node) for node in status.nodes)
 

@@ -70,6 +70,8 @@ def find_orphans(snapshot: Snapshot, settings: PlannerSettings) -> Orphans:
     missed = _missing_fleets(cloud, settings, states)
     lost = _missed_since(snapshot, missed)
     certain = deleted | _missed_for_long(lost, snapshot.at, settings)
+    if not deleted | missed:
+        return Orphans(lost_fleets=lost)
     nodes = NodesByInstance(snapshot.cluster.nodes, cloud.instances)
     found: list[Orphan] = []
     ended: set[NodeName] = set()

@@ -38,7 +38,10 @@ def with_learned(inventory: Inventory, at: datetime) -> Inventory:
         by_type = _seen_by_type(status, inventory.instance_of_node)
         seen = least_of(list(by_type.values())) if by_type else None
         place = (status.key.name, status.key.region)
-        before = saved_states.get(place, SavedFleetState(fleet=place[0], region=place[1]))
+        if not by_type and place not in saved_states:
+            fleets.append(status)
+            continue
+        before = saved_states.get(place) or SavedFleetState(fleet=place[0], region=place[1])
         after = before
         version = "" if status.live is None else version_of(status)
         # While the template is not known, nodes of an older one look like those of the present one.

@@ -31,9 +31,10 @@ def halted_after(
     after = dict(saved_states)
     for fleet in fleets:
         place = (fleet.key.name, fleet.key.region)
-        known = after.get(place) or SavedFleetState(fleet=place[0], region=place[1])
         update = updates.get(fleet.key)
-        saved = known
+        if update is None and place not in after:
+            continue
+        saved = known = after.get(place) or SavedFleetState(fleet=place[0], region=place[1])
         if fleet.live is not None and is_told(fleet.live):
             saved = _without_earlier(known, fleet.live.launch_template_version)
         if update is not None and update.halted:

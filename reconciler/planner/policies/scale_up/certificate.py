@@ -108,7 +108,7 @@ def least_cost(
     if bound < spent_nano_usd and problem.slots.size <= UNDOMINATED_MAX:
         problem = problem.only(undominated(problem))
         if open_rows.any():
-            existing = _existing(shapes, open_rows, free_before)
+            existing = _existing(shapes, open_rows, free_before, builder.sim.kinds)
             bound = max(bound, _divisible_bound(problem, existing))
         else:
             bound = max(bound, _bound_of_new_nodes(problem, offered), offered.nano_usd_least or 0)
@@ -233,19 +233,29 @@ def _exclusive_rules(builder: PlanBuilder, pod_class: PodClass) -> list[int]:
     ]
 
 
-def _existing(shapes: Sequence[_Shape], open_rows: BoolArray, free: IntArray) -> Existing:
-    """Return the open rows, merged if they admit the same shapes."""
+def _existing(
+    shapes: Sequence[_Shape], open_rows: BoolArray, free: IntArray, kinds: IntArray
+) -> Existing:
+    """Return the open rows, merged if they admit the same shapes.
+
+    Args:
+        shapes: What is served.
+        open_rows: Which rows are open.
+        free: (rows, dimensions) what is free of each.
+        kinds: The kind of each row, which decides what it admits.
+    """
     rows = open_rows.nonzero()[0]
-    admitted = np.array([shape.admitted for shape in shapes])
-    masks, group = np.unique(admitted, axis=1, return_inverse=True)
-    group = group.reshape(-1)
+    _, firsts, kind = np.unique(kinds[rows], return_index=True, return_inverse=True)
+    admitted = np.array([shape.admitted[firsts] for shape in shapes])
+    masks, group_of_kind = np.unique(admitted, axis=1, return_inverse=True)
+    group, free = group_of_kind.reshape(-1)[kind.reshape(-1)], free[rows]
     room = np.zeros((masks.shape[1], free.shape[1]), dtype=np.int64)
-    np.add.at(room, group, np.maximum(free[rows], 0))
+    np.add.at(room, group, np.maximum(free, 0))
     slots = np.zeros((len(shapes), masks.shape[1]), dtype=np.int64)
     none = np.zeros(len(rows), dtype=np.int64)
     for index, shape in enumerate(shapes):
         pod_class = shape.item.pod_class
-        fits = resources.room(free[rows], free[rows], none, pod_class.requests, pod_class.columns)
+        fits = resources.room(free, free, none, pod_class.requests, pod_class.columns)
         most = 1 if shape.item.groups else shape.item.count
         fits = np.where(shape.admitted, np.clip(fits, 0, most), 0)
         np.add.at(slots[index], group, fits)
@@ -257,7 +267,8 @@ def _open_rows(builder: PlanBuilder, classes: list[PodClass], free: IntArray) ->
     """Return rows on which at least one pod of the classes would have fitted."""
     open_rows = np.zeros(len(free), dtype=np.bool_)
     none = np.zeros(len(free), dtype=np.int64)
-    for pod_class in classes:
+    alike = {(each.requests.tobytes(), each.static): each for each in classes}
+    for pod_class in alike.values():
         room = resources.room(free, free, none, pod_class.requests, pod_class.columns)
         open_rows |= (room > 0) & builder.sim.admitted(pod_class)[: len(free)]
     return open_rows

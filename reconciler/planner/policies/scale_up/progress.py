@@ -365,11 +365,15 @@ def note_purchases(builder: PlanBuilder) -> None:
     """
     view = builder.view
     versions: dict[FleetKey, str] = {}
+    planned = [(row, each.key) for row, each in builder.planned_nodes.items() if not each.launching]
+    # By `id`: the planned nodes of a fleet share one key, and hashing it takes longer.
+    keys = {id(key): key for _, key in planned}
+    key_ids = {row: id(key) for row, key in planned}
     for reservation in builder.reservations:
-        planned_nodes = (builder.planned_nodes.get(row) for row in reservation.rows)
-        # By `id` first: a fleet's planned_nodes share one key, and hashing it takes longer.
-        keys = {id(s.key): s.key for s in planned_nodes if s is not None and not s.launching}
-        for key in keys.values():
+        for key_id in dict.fromkeys(map(key_ids.get, reservation.rows)):
+            if key_id is None:
+                continue
+            key = keys[key_id]
             demand = _kind_of_class(reservation.waiting)
             purchase = (demand, key.name, key.region)
             if purchase not in builder.purchases.remembered:

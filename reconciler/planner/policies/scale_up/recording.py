@@ -32,7 +32,7 @@ def record(builder: PlanBuilder, classes: Sequence[WaitingClass], purchase: Purc
         rows, key = [row for row, _ in bought], node.key
         builder.plan_new_nodes(key, rows)
         cost = node.nano_usd_per_hour * len(rows)
-        moved = sum(displaced[row] for row in rows)
+        moved = sum(displaced[row] for row in rows) if displaced else 0
         builder.purchases.add(key, len(rows), int(pods[rows].sum()), cost, displaced=moved)
         target = builder.size_of(key) + len(rows)
         builder.raise_target(key, target, *_reason(builder, key))

@@ -239,6 +239,8 @@ def _sectors_exceeded(
 ) -> frozenset[str]:
     """Return the sectors whose limits of their own the purchase does not keep."""
     limits = _limits(builder, group)
+    if not limits:
+        return frozenset()
     spent: Counter[str] = Counter()
     for _, node in purchase.rows:
         spent[builder.view.statuses[node.key].settings.sector] += node.nano_usd_per_hour

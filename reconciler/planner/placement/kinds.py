@@ -178,7 +178,10 @@ class KindTable:
         searched.
         """
         if len(self._keys) <= len(labels):
-            every = [(key, label_of(labels, key)) for key in self._keys]
+            get = labels.get
+            every = [
+                (key, label_of(labels, key) if key in ZONE_KEYS else get(key)) for key in self._keys
+            ]
             return tuple([(key, value) for key, value in every if value is not None])
         found = {key: value for key, value in labels.items() if key in self._read}
         for key in self._zone_keys:

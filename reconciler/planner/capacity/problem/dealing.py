@@ -215,6 +215,10 @@ class Dealing:
 
     def _kept_out(self, pod_class: PodClass, allowed: BoolArray, key: str) -> bool:
         """Return whether anti-affinity with pods dealt to the place excludes the class."""
+        links = self._sim.links(pod_class)
+        apart = [*links.held_against, *(counter for counter, _ in links.anti)]
+        if all(counter.topology.key != key for counter in apart):
+            return False
         place = self._table.only_place(allowed, key)
         rules = SharedRules(self._sim, pod_class, (key,), self._tallies)
         return place is not None and rules.kept_apart((place,))

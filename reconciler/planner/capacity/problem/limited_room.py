@@ -60,6 +60,8 @@ class LimitedRoom:
 
     def take(self, pod_class: PodClass, count: int, allowed: BoolArray) -> int:
         """Put up to `count` pods of the class on the offers; return how many find room."""
+        if not self._limited:
+            return count if allowed.any() else 0
         left = count
         for index in self._order[allowed[self._order]].tolist():
             if left <= 0 or index not in self._limited:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from reconciler.model.cluster import Pod
 from reconciler.model.ids import FleetKey
@@ -49,8 +50,7 @@ class Reservation:
             first += amount
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class PlannedNode:
+class PlannedNode(NamedTuple):
     """A row without a node: launching capacity, or the n-th new node of a fleet."""
 
     key: FleetKey

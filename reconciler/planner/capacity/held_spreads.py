@@ -232,7 +232,7 @@ def _promised_refused(sim: Simulation, request: PurchaseRequest, opened: _Opened
 
 def _opened(sim: Simulation, request: PurchaseRequest, purchase: Purchase, rows: int) -> _Opened:
     """Return the domains in which the purchase has nodes and no earlier row is."""
-    if not purchase.rows:
+    if not purchase.rows or sim.topologies.keys() <= {HOSTNAME}:
         return {}
     offers = {id(offer.node): offer for offer in request.table.offers}
     return _opened_by(sim, [(row, offers[id(node)]) for row, node in purchase.rows], rows)

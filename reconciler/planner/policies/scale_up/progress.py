@@ -282,7 +282,7 @@ def _told_apart(
         made = node.created_at or view.at
         if (floor is not None and made <= floor) or not _serves(view, node):
             continue
-        if any(_should_take(builder, w, node, status) for w in left):
+        if any(_should_take(builder, w, node, state) for w in left):
             refusing.append(node)
         elif fits_alone and (pods := counted(view.pods_on.get(node.name, ()))):
             taken.append(FilledNode(fleet=state.fleet, joined_at=made, pods=pods))
@@ -321,19 +321,30 @@ def _serves(view: ClusterView, node: Node) -> bool:
 
 
 def _should_take(
-    builder: PlanBuilder, waiting: WaitingClass, node: Node, status: FleetStatus
+    builder: PlanBuilder, waiting: WaitingClass, node: Node, state: SavedDemandState
 ) -> bool:
     """Return whether the node would have room for the pod if it had joined as expected.
 
-    A node that other pods fill proves nothing; one without counted pods always does.
+    A node that other pods fill proves nothing; one without counted pods always does. Nor does one
+    prove anything that rules between pods close to the pod, such as a spread over zones: it came
+    for other pods of the kind. That is not so if EC2 chose its zone, which may be the wrong one.
     """
     view = builder.view
     if is_empty(builder, node):
         return True
     row = view.row_of[node.name]
-    promised = builder.sim.offer_of(view.offers[status.key].row)
+    offer = view.offers[FleetKey(name=state.fleet, region=state.region)]
     used = builder.sim.offers[row] - builder.sim.free[row]
-    return bool((promised - used >= waiting.pod_class.requests).all())
+    if not (builder.sim.offer_of(offer.row) - used >= waiting.pod_class.requests).all():
+        return False
+    return _has_zones(view, state) or _rules_allow(builder, waiting, row)
+
+
+def _rules_allow(builder: PlanBuilder, waiting: WaitingClass, row: int) -> bool:
+    """Return whether the rules between pods allow one more pod of the class on the row."""
+    links = builder.sim.links(waiting.pod_class)
+    anywhere = np.ones(builder.sim.rows, dtype=np.int64)
+    return links.plain or bool(builder.sim.counter_room(links, anywhere)[row])
 
 
 def _quarantine(builder: PlanBuilder, waiting: Mapping[str, list[WaitingClass]]) -> None:

@@ -358,3 +358,17 @@ def test_node_that_this_plan_fills_is_no_strike() -> None:
     made = planned(*more, good, demands=(memory,))
     assert [m.strikes for m in made.demands] == [0]
     assert bought(made) == 1
+
+
+def test_node_from_which_a_spread_keeps_the_pod_is_not_waited_for() -> None:
+    """A pod waited half a minute for a node in a zone that its spread closed, and then a launch."""
+    old = make_node("old", ZONAL[0], zone=ZONAL[0].zone, created_at=ago(900))
+    running, pending = replace(SPREAD[0], node_name=old.name, phase="Running"), SPREAD[1]
+    here, there = (zonal_node(fleet, 7, good=True) for fleet in ZONAL)
+    others = [make_pod(f"on-{n.name}", node=n.name, cpu="1") for n in (here, there)]
+    full = make_pod("more", node=there.name, cpu="2900m")
+    asked = bought_in_both_zones()
+    made = zonal_plan(running, pending, old, here, there, *others, full, demands=asked)
+    assert (bought(made), [m.strikes for m in made.demands]) == (1, [0, 0])
+    room = zonal_plan(running, pending, old, here, there, *others, demands=asked)
+    assert bought(room) == 0

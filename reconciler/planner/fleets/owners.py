@@ -36,7 +36,6 @@ def owners_of(
     cloud = snapshot.cloud
     names = {(f.region, f.id): f.name for f in cloud.fleets} if cloud else {}
     providers = {key: fleet.provider for fleet in settings.fleets() for key in fleet.fleet_keys()}
-    known = {(key.name, key.region): key for key in providers}
     in_part = cloud.answered_in_part if cloud and cloud.instances_known else frozenset()
     owners: dict[NodeName, FleetKey] = {}
     for node in snapshot.cluster.nodes:
@@ -47,8 +46,9 @@ def owners_of(
         name, member_of = node.labels.get(FLEET), instance.fleet_id if instance else None
         if member_of is not None:
             name = names.get((region, member_of), name)
-        key = known.get((name or "", region))
-        if key is None or (node.name in aliases and not (instance is not None and instance.gone)):
+        key = FleetKey(name=name or "", region=region)
+        alias = node.name in aliases and not (instance is not None and instance.gone)
+        if alias or key not in providers:
             continue
         silent_provider = (providers[key], region) in in_part if in_part else False
         if not _is_of_another(node, instance, name, live.get(key), silent=silent_provider):

@@ -1,8 +1,8 @@
 """Cluster Autoscaler's whole-cycle scale-down: `python -m tests.benchmarks scale-down`.
 
 2,000 nodes of one group with 40 pods of 1 % of a node each: 800 nodes hold them all, so 1,200 can
-go. Limits on how many at once are lifted, here as there. Every pod that moves has a place that is
-reserved for it in the same plan.
+go. Limits on how many at once are lifted, here as there; a plan simulates the drains of at most
+`EXAMINED_MAX` nodes. Every pod that moves has a place that is reserved for it in the same plan.
 """
 
 import gc
@@ -17,6 +17,7 @@ from time import perf_counter, process_time
 from reconciler.model.actions import EvictPod, begins_drain
 from reconciler.model.snapshot import Snapshot
 from reconciler.planner.capacity.search_cache import forget_searches
+from reconciler.planner.disruption.examined_nodes import EXAMINED_MAX
 from reconciler.planner.disruption_settings import ScaleInSettings
 from reconciler.planner.planner import plan
 from reconciler.planner.settings import PlannerSettings
@@ -35,13 +36,17 @@ NAME = "scale-down"
 TITLE = "Cluster Autoscaler's whole-cycle scale-down"
 WHY = (
     "2,000 nodes of one group with 40 ReplicaSet pods of 1 % of a node each: 1,200 can go. Limits "
-    "on how many at once are lifted. Every pod that moves has a place on a node that stays."
+    f"on how many at once are lifted, but a plan simulates the drains of {EXAMINED_MAX} nodes and "
+    "leaves the others to later ones. Every pod that moves has a place on a node that stays."
 )
 NODES = 2000
 PODS_PER_NODE = 40
 RUNS = 3
 TIMEOUT_SECONDS = 600
-THEIRS = "Cluster Autoscaler, the same case on a machine of the same kind: 30 s a cycle, 7.5 GB"
+THEIRS = (
+    "Cluster Autoscaler, the same case on a machine of the same kind: 30 s a cycle, in which it "
+    "simulates the removal of all nodes, and 7.5 GB"
+)
 _KIB_PER_MIB = 1024
 
 
@@ -136,14 +141,12 @@ def run() -> str:
         "peak MiB": f"{found.peak_mib:,.0f} ({found.before_mib:,.0f} before)",
     }
     sys.stdout.write("  " + "; ".join(f"{head} {cell}" for head, cell in cells.items()) + "\n")
-    times = 30 / median(found.wall)
     table = [
         "| " + " | ".join(cells) + " |",
         "|" + " --- |" * len(cells),
         "| " + " | ".join(cells.values()) + " |",
     ]
-    ratio = f"- {THEIRS}: {times:,.0f} times as fast here"
-    return "\n".join([f"### {TITLE} (`{NAME}`)", "", WHY, "", *table, "", ratio]) + "\n"
+    return "\n".join([f"### {TITLE} (`{NAME}`)", "", WHY, "", *table, "", f"- {THEIRS}"]) + "\n"
 
 
 if __name__ == "__main__":

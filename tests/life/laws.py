@@ -10,12 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from reconciler.adapters.memory import Call
-from reconciler.model.actions import (
-    INTERRUPTION,
-    PODS_BLOCK_SINCE,
-    ROLLING_UPDATE,
-    SetCapacity,
-)
+from reconciler.model.actions import INTERRUPTION, PODS_BLOCK_SINCE, ROLLING_UPDATE, SetCapacity
 from reconciler.model.cluster import Node, Pod
 from reconciler.model.fleet import Instance
 from reconciler.model.ids import FleetId, InstanceId, NodeName, PodKey
@@ -66,6 +61,8 @@ class Laws:
         """New nodes that the last plan asks for in the place of sets of nodes."""
         self._had_nodes: set[InstanceId | None] = set()
         """Instances of the nodes in the last picture, of which a person may delete one since."""
+        self._taken_back: set[NodeName] = set()
+        """Nodes that EC2 takes back, as they or the last plan say: the mark may be refused."""
         self._going: set[NodeName] = set()
         """Nodes that EC2 takes back, or whose fleet is to go: their pods need new ones first."""
         stage.process.plan_hooks.append(self._planned)
@@ -161,7 +158,7 @@ class Laws:
     def _bars(self, pod: Pod) -> Iterator[str]:
         """Why a pod must not be evicted. Nothing voluntary holds one that EC2 is about to end."""
         node = self._world.node(pod.node_name) if pod.node_name is not None else None
-        if node is not None and INTERRUPTION in node.annotations:
+        if node is not None and node.name in self._taken_back:
             yield from self._bars_of(node, forced=True)
             if is_left_alone(pod, node, self._world.clock.now()):
                 yield f"a {pod.owner.kind if pod.owner else ''}'s pod is left alone there"
@@ -287,11 +284,11 @@ class Laws:
     def _planned(self, snapshot: Snapshot, plan: Plan) -> None:
         self._had_nodes = {node.instance_id for node in snapshot.cluster.nodes}
         self._asked_for_sets = new_nodes_of_sets(plan)
-        self._going = {
+        self._taken_back = {n.name for n in snapshot.cluster.nodes if is_taken_back(n, plan)}
+        self._going = self._taken_back | {
             node.name
             for node in snapshot.cluster.nodes
-            if is_taken_back(node, plan)
-            or (is_replaced(node, plan) and self._config_of(self._fleet_of(node)) is None)
+            if is_replaced(node, plan) and self._config_of(self._fleet_of(node)) is None
         }
         self.broken += [
             f"{self._now():.1f} s: the desired capacity of {each.fleet} is to be lowered from "

@@ -110,3 +110,18 @@ def test_idle_node_that_a_set_needs_stays_until_the_set_has_gone() -> None:
     assert life.run() == []
     records = life.stage.world.fleets.records.values()
     assert {each.target for each in records if each.shape.name == "primary-large"} == {0}
+
+
+def test_pods_of_a_node_whose_mark_is_refused_leave_before_ec2_takes_it() -> None:
+    """The queue says so, and the API server refuses the annotation that would say it too."""
+    steps = (
+        Step("fail", after=0, a=5, b=7),
+        Step("cordon", after=200),
+        Step("deployment", after=0),
+        Step("interrupt", after=200, a=5, b=3),
+        Step("scale", after=0),
+        Step("crash", after=600, a=6, b=7),
+    )
+    life = Life(Program(config=Config(threshold=0.5), steps=steps))
+    assert life.run() == []
+    assert life.laws.evictions

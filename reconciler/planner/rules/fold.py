@@ -144,8 +144,8 @@ class Judge:
         until = annotations.protected_until(pod, self._at) if notes else None
         if until is not None:
             return self._ruling(pod, until)
-        labels = pod.labels
-        if labels and DO_NOT_DRAIN not in labels and not self._coverage.has_any(traits.namespace):
+        labels = pod.labels or NO_LABELS
+        if DO_NOT_DRAIN not in labels and not self._coverage.has_any(traits.namespace):
             labels = NO_LABELS
         key = (id(traits), id(labels), id(notes) if notes else 0, pod.owner and pod.owner.kind)
         known = self._known.get(key)

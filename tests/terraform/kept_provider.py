@@ -88,7 +88,8 @@ def _started(binary: Path, settings: Mapping[str, str]) -> tuple[subprocess.Pope
     child = subprocess.Popen(
         [
             *(sys.executable, "-I", str(_DIES_WITH_US), str(os.getpid())),
-            *(sys.executable, "-I", str(_NAMED_SCHEMAS), str(binary), *_types()),
+            *(sys.executable, "-I", str(_NAMED_SCHEMAS), str(_DIES_WITH_US), str(binary)),
+            *_types(),
         ],
         env=dict(settings),
         stdin=subprocess.DEVNULL,

@@ -6,8 +6,9 @@ starts the provider, answers the request for schemas with those of the named typ
 everything else on as it is, in both directions. A type that is left out is an error in Terraform's
 own words: it says that the provider does not support it.
 
-It is run by path: `named_schemas.py PROVIDER TYPE...`. Its output has the provider's line for
-TF_REATTACH_PROVIDERS, with the address of this process. Both end with the process that started it.
+It is run by path: `named_schemas.py CHILD PROVIDER TYPE...`, where CHILD starts a program that ends
+with this process. The output has the provider's line for TF_REATTACH_PROVIDERS, with the address of
+this process.
 """
 
 import os
@@ -19,7 +20,6 @@ import tempfile
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import grpc
@@ -113,12 +113,11 @@ class _Calls(grpc.GenericRpcHandler):  # type: ignore[misc]  # grpc has no types
 
 def main() -> None:
     """Start the provider, print how to attach to it, and serve until SIGTERM."""
-    program, *types = sys.argv[1:]
+    child, program, *types = sys.argv[1:]
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
-    child = Path(__file__).parents[2] / "reconciler/sandbox/control_plane/child.py"
     with tempfile.TemporaryDirectory(prefix="provider-") as folder:
         provider = subprocess.Popen(
-            [sys.executable, "-I", str(child), str(os.getpid()), program, "-debug"],
+            [sys.executable, "-I", child, str(os.getpid()), program, "-debug"],
             env={**os.environ, "TMPDIR": folder},  # noqa: TID251 - the provider's settings
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,

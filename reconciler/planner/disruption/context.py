@@ -35,7 +35,7 @@ class DisruptionContext:
     kept_places: KeptPlaces
     """The places of pending pods, which must not be lost when nodes are replaced."""
     open_nodes: Sequence[tuple[Node, FleetKey]]
-    """What `open_nodes` yields."""
+    """Our nodes that are not draining, leaving or interrupted, and the fleet of each."""
     sets: SetsUnderWay
     """Decisions of earlier plans to replace several nodes together."""
     draining: frozenset[NodeName]
@@ -114,7 +114,7 @@ class DisruptionContext:
         return known
 
 
-def open_nodes(view: ClusterView) -> Iterator[tuple[Node, FleetKey]]:
+def _open_nodes(view: ClusterView) -> Iterator[tuple[Node, FleetKey]]:
     """Yield the nodes of our fleets that are not draining, leaving or interrupted."""
     closed = view.draining | view.inventory.interrupted.keys() | view.inventory.leaving
     for node in view.nodes.values():
@@ -134,7 +134,7 @@ def make_context(builder: PlanBuilder, under_way: Sequence[Relocation]) -> Disru
         reserve=DemandReserve(builder),
         ledger=EvictionLedger(view, builder.budgets),
         kept_places=KeptPlaces(builder),
-        open_nodes=tuple(open_nodes(view)),
+        open_nodes=tuple(_open_nodes(view)),
         sets=SetsUnderWay(view),
         draining=draining,
         draining_before=len(view.draining & (ours.keys() | view.inventory.orphans.nodes)),

@@ -19,7 +19,7 @@ from reconciler.planner.disruption.blockers.pods import IN_USE, movable
 from reconciler.planner.disruption.blockers.settling import settled_at, settles
 from reconciler.planner.disruption.candidate import Candidate
 from reconciler.planner.disruption.candidates import lasting_blocker
-from reconciler.planner.disruption.context import DisruptionContext, open_nodes
+from reconciler.planner.disruption.context import DisruptionContext
 from reconciler.planner.disruption.replacement.kept_room import KeptRoom
 from reconciler.planner.disruption.simulator.lifted_headroom import LiftedHeadroom
 from reconciler.planner.disruption.simulator.spreading import soft_taints_of_others
@@ -67,7 +67,7 @@ def _on_demand(run: VoluntaryRun, rules: SpotRescheduler) -> Iterator[tuple[Node
     """Yield our on-demand nodes with pods that no other method drains."""
     builder, view = run.context.builder, run.context.view
     begun = {removal.node for removal in builder.removals}
-    for node, key in open_nodes(view):
+    for node, key in run.context.open_nodes:
         has_pods = node.name in view.nodes_in_use
         if is_on_demand(node, rules) and node.name not in begun and has_pods:
             yield node, key

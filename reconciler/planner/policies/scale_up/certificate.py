@@ -248,7 +248,7 @@ def _existing(
     _, firsts, kind = np.unique(kinds[rows], return_index=True, return_inverse=True)
     admitted = np.array([shape.admitted[firsts] for shape in shapes])
     masks, group_of_kind = np.unique(admitted, axis=1, return_inverse=True)
-    group, free = group_of_kind.reshape(-1)[kind.reshape(-1)], free[rows]
+    group, free = group_of_kind.reshape(-1)[kind], free[rows]
     room = np.zeros((masks.shape[1], free.shape[1]), dtype=np.int64)
     np.add.at(room, group, np.maximum(free, 0))
     slots = np.zeros((len(shapes), masks.shape[1]), dtype=np.int64)

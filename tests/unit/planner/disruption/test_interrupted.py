@@ -145,7 +145,7 @@ def test_empty_node_without_a_purchase_in_its_place_is_left_to_ec2() -> None:
 
 
 def test_purchase_of_days_ago_is_none_in_place_of_a_node_that_ec2_takes_now() -> None:
-    """Its fleet's target fell for a node of another fleet, or for one that were not used."""
+    """Its fleet's target fell for a node of another fleet, or for one that was not used."""
     before = {REPLACEMENT_ASKED: f"{rfc3339(ago(3 * 86_400))}/2/7"}
     nodes = [begun("a", annotations=before), make_node("b", FLEET), make_node("c", FLEET)]
     made = planned(FLEET, *nodes, full("b"), full("c"))

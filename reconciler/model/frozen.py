@@ -1,69 +1,44 @@
 """A hashable mapping, so that frozen values stay frozen all the way down."""
 
-from collections.abc import ItemsView, Iterable, Iterator, KeysView, Mapping, ValuesView
-from typing import Generic, TypeVar, overload
+from typing import Any, NoReturn, TypeVar
 
 K = TypeVar("K")
 V = TypeVar("V")
-D = TypeVar("D")
 
 
-class FrozenMap(Mapping[K, V], Generic[K, V]):
+class FrozenMap(dict[K, V]):
     """An immutable mapping that compares by content and caches its hash.
 
-    MappingProxyType would break copying and pickling; a plain dict would not be hashable.
+    It is a dict, as a plan reads millions of labels and a method in Python costs more than the
+    reading. What changes a dict raises TypeError.
     """
 
-    __slots__ = ("__weakref__", "_data", "_hash")
+    __slots__ = ("__weakref__", "_hash")
 
-    def __init__(self, data: Mapping[K, V] | Iterable[tuple[K, V]] = ()) -> None:
-        self._data: dict[K, V] = dict(data)
-        self._hash: int | None = None
-
-    def __getitem__(self, key: K) -> V:
-        return self._data[key]
-
-    def __iter__(self) -> Iterator[K]:
-        return iter(self._data)
-
-    def __len__(self) -> int:
-        return len(self._data)
-
-    def __contains__(self, key: object) -> bool:
-        return key in self._data
-
-    def items(self) -> ItemsView[K, V]:
-        """Return a dict's own view, which is many times faster than that of Mapping."""
-        return self._data.items()
-
-    def keys(self) -> KeysView[K]:
-        """Return a dict's own view, for the same reason as `items`."""
-        return self._data.keys()
-
-    def values(self) -> ValuesView[V]:
-        """Return a dict's own view, for the same reason as `items`."""
-        return self._data.values()
-
-    @overload
-    def get(self, key: K, /) -> V | None: ...
-    @overload
-    def get(self, key: K, /, default: V | D) -> V | D: ...
-    def get(self, key: K, /, default: V | D | None = None) -> V | D | None:
-        """Return the value of `key`, or `default`."""
-        return self._data.get(key, default)
-
-    def __eq__(self, other: object) -> bool:
-        if isinstance(other, FrozenMap):
-            return bool(self._data == other._data)
-        return bool(self._data == other)
-
-    def __hash__(self) -> int:
-        if self._hash is None:
-            self._hash = hash(frozenset(self._data.items()))
-        return self._hash
+    def __hash__(self) -> int:  # type: ignore[override]  # a dict has none
+        try:
+            return self._hash
+        except AttributeError:
+            self._hash: int = hash(frozenset(self.items()))
+            return self._hash
 
     def __repr__(self) -> str:
-        return f"FrozenMap({self._data!r})"
+        return f"FrozenMap({super().__repr__()})"
+
+    def __reduce__(self) -> tuple[type["FrozenMap[K, V]"], tuple[dict[K, V]]]:
+        """Copy and pickle the content alone: hashes of strings differ between processes."""
+        return FrozenMap, (dict(self),)
+
+    def _refuse(self, *_: Any, **__: Any) -> NoReturn:
+        """Refuse a change.
+
+        Raises:
+            TypeError: Always.
+        """
+        raise TypeError("a FrozenMap does not change; make a dict of it")
+
+    __setitem__ = __delitem__ = __ior__ = _refuse
+    clear = pop = popitem = setdefault = update = _refuse
 
 
 Labels = FrozenMap[str, str]

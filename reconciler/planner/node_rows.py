@@ -1,7 +1,6 @@
 """Makes rows of the what-if cluster from nodes."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
 
 from reconciler.model.cluster import Node, Taint
 from reconciler.model.frozen import Labels
@@ -47,7 +46,7 @@ def in_each_zone(row: RowSpec) -> Iterator[RowSpec]:
     for zone in zones:
         if not region_of_open(zone):
             variants = tuple(each for each in row.variants if each.get(ZONE, "") == zone)
-            yield replace(row, variants=variants)
+            yield row._replace(variants=variants)
 
 
 def in_some_zone(row: RowSpec, seen: str) -> list[RowSpec]:
@@ -60,5 +59,5 @@ def in_some_zone(row: RowSpec, seen: str) -> list[RowSpec]:
     """
     if any(region_of_open(variant.get(ZONE, "")) for variant in row.variants) and seen:
         zone = dict.fromkeys(ZONE_KEYS, seen)
-        return [row, replace(row, variants=tuple(Labels({**v, **zone}) for v in row.variants))]
+        return [row, row._replace(variants=tuple(Labels({**v, **zone}) for v in row.variants))]
     return list(in_each_zone(row)) or [row]

@@ -1,6 +1,5 @@
 """Opens a plan: joins a snapshot and a config into the what-if cluster as it is now."""
 
-from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -11,6 +10,7 @@ from types import MappingProxyType
 from reconciler.model.cluster import Node, Pod
 from reconciler.model.counted_pods import counts
 from reconciler.model.ebs_attach_limits import least_ebs_limit
+from reconciler.model.grouping import grouped
 from reconciler.model.ids import FleetKey, NodeName, PodKey
 from reconciler.model.snapshot import ClusterState, Snapshot
 from reconciler.model.volumes import EBS_DRIVER
@@ -283,9 +283,8 @@ def _offered(
     """Return what any node has, a new one would have, or questions are about."""
     label_keys = {HOSTNAME, *ZONE_KEYS}
     resources: set[str] = set()
-    for labels, allocatable in {(node.labels, node.allocatable) for node in nodes}:
-        label_keys.update(labels)
-        resources.update(allocatable)
+    label_keys.update(*(node.labels for node in nodes))
+    resources.update(*{node.allocatable for node in nodes})
     for offer in offers:
         label_keys.update(*offer.row.variants)
         resources.update(offer.row.allocatable)
@@ -316,12 +315,9 @@ def _rows(pods: Iterable[Pod], row_of: Mapping[NodeName, int]) -> list[int]:
 
 
 def _by_node(groups: Iterable[PodGroup], nodes: dict[NodeName, Node]) -> dict[NodeName, list[Pod]]:
-    found: defaultdict[NodeName, list[Pod]] = defaultdict(list)
-    for group in groups:
-        for pod in group.pods:
-            if pod.node_name is not None:
-                found[pod.node_name].append(pod)
-    return {name: pods for name, pods in found.items() if name in nodes}
+    pods = list(chain.from_iterable(group.pods for group in groups))
+    found = grouped(map(attrgetter("node_name"), pods), pods)
+    return {name: here for name, here in found.items() if name in nodes}
 
 
 def _offers(

@@ -1,10 +1,11 @@
 """All pods of a snapshot in groups of equals; names, nodes, labels and claims may differ."""
 
-from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 
 from reconciler.model.cluster import Pod, PodTraits
+from reconciler.model.grouping import grouped
 
 
 @dataclass(slots=True, eq=False)
@@ -21,9 +22,7 @@ class PodGroup:
         return self.pods if self.traits.volumes else self.pods[:1]
 
 
-def take_census(pods: Iterable[Pod]) -> list[PodGroup]:
+def take_census(pods: Collection[Pod]) -> list[PodGroup]:
     """Return all pods in groups; no other code walks over all pods of a cycle."""
-    found: defaultdict[PodTraits, list[Pod]] = defaultdict(list)
-    for pod in pods:
-        found[pod.traits].append(pod)
+    found = grouped(map(attrgetter("traits"), pods), pods)
     return [PodGroup(traits, members) for traits, members in found.items()]

@@ -190,7 +190,7 @@ def _offers_outside(sim: Simulation, table: OfferTable, closed: set[tuple[str, i
 
 def _empty_row(offer: Offer) -> RowSpec:
     """Return a row that only counts as a place: it takes no pod and has no hostname."""
-    return replace(priced_row(offer), allocatable=FrozenMap(), imagined=False)
+    return priced_row(offer)._replace(allocatable=FrozenMap(), imagined=False)
 
 
 def _buy_beside(sim: Simulation, request: PurchaseRequest, counted: Sequence[Offer]) -> Purchase:

@@ -47,8 +47,8 @@ def find_candidates(context: DisruptionContext) -> list[Candidate]:
         if node.name not in view.nodes_in_use:
             # Its pods are gone: whatever keeps it next, such as a new Job, has its full time.
             tend_clock(builder, node, view.statuses[key].settings, blocked=False, empty=True)
-        if is_empty(builder, node):
-            continue
+            if is_empty(builder, node):
+                continue
         if DRAIN_STARTED in node.annotations:
             # Its taint was removed. This plan notes the end of the drain, from which its rest
             # counts.

@@ -176,7 +176,7 @@ def _enlarged(repair: Repair, fleet: RepairedFleet) -> Repair:
     more = FrozenMap({**row.allocatable, **{n: amount for n, (amount, _) in least.items()}})
     shown = " and ".join(f"{text} {n}" for n, (_, text) in least.items())
     change = f"{fleet.another()} whose nodes offer at least {shown}"
-    return repair.with_row(replace(row, allocatable=more), change, 4)
+    return repair.with_row(row._replace(allocatable=more), change, 4)
 
 
 def _tolerating(repair: Repair) -> Repair | None:
@@ -194,7 +194,7 @@ def _untainted(repair: Repair, fleet: str) -> Repair | None:
         return None
     rest = tuple(t for t in repair.row.taints if t != taint)
     change = f"take the taint {taint.key}={taint.value}:{taint.effect} off {fleet}"
-    return repair.with_row(replace(repair.row, taints=rest), change, 4)
+    return repair.with_row(repair.row._replace(taints=rest), change, 4)
 
 
 def _without_selector(repair: Repair) -> Repair | None:
@@ -217,7 +217,7 @@ def _labelled(repair: Repair, fleet: RepairedFleet) -> Repair | None:
         ours = key in FIXED_LABELS or (key.startswith(_OF_PLATFORM) and not of_types)
         if not ours and any(variant.get(key) != value for variant in variants):
             labelled = tuple(FrozenMap({**v, key: value}) for v in repair.row.variants)
-            row = replace(repair.row, variants=labelled)
+            row = repair.row._replace(variants=labelled)
             if of_types:
                 what = fleet.another(f"of {value} instances ")
                 return repair.with_row(row, what, 4)
@@ -261,7 +261,7 @@ def _in_zone(repair: Repair, needs: VolumeNeeds, fleet: str) -> Repair | None:
 def zoned(row: RowSpec, zone: str) -> RowSpec:
     """Return the row of a fleet that launches in one zone only."""
     fixed = {FrozenMap({**v, **dict.fromkeys(ZONE_KEYS, zone)}): None for v in row.variants}
-    return replace(row, variants=tuple(fixed))
+    return row._replace(variants=tuple(fixed))
 
 
 def wanted_zones(spec: PodSpec, needs: VolumeNeeds, row: RowSpec) -> list[str]:

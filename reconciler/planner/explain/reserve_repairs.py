@@ -1,7 +1,7 @@
 """Whether a lower `reserved_cpus` or `reserved_memory` would let a new node take a pod."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
 
 from reconciler.model.cluster import Resources
@@ -80,6 +80,6 @@ def with_lower_reserve(repair: Repair, fleet: RepairedFleet, short: Sequence[str
         missing = asked[name] - repair.row.allocatable.get(name, 0)
         _, shown = round_for_people(name, reserved[name] - missing, up=False)
         more = FrozenMap({**repair.row.allocatable, name: asked[name]})
-        row = replace(repair.row, allocatable=more)
+        row = repair.row._replace(allocatable=more)
         repair = repair.with_row(row, f"lower {_KEYS[name]} to {shown}", 4)
     return repair

@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import replace
 
 import numpy as np
 
@@ -86,7 +85,7 @@ def fits(builder: PlanBuilder, repair: Repair) -> bool:
     """Return whether a new node of the changed fleet takes the changed pod by every filter."""
     mark = builder.sim.fork()
     try:
-        at = builder.sim.add_row(replace(repair.row, imagined=True))
+        at = builder.sim.add_row(repair.row._replace(imagined=True))
         return bool(builder.sim.room(builder.view.table.of(repair.pod, bound=False))[at] > 0)
     finally:
         builder.sim.revert(mark)

@@ -83,7 +83,7 @@ def with_more_attachments(repair: Repair, another: str, needs: VolumeNeeds) -> R
     has = attached(needs, driver)
     limits = FrozenMap({**repair.row.volume_limits, driver: has})
     change = f"{another} whose nodes attach at least {has} volumes of {driver}"
-    return repair.with_row(replace(repair.row, volume_limits=limits), change, 4)
+    return repair.with_row(repair.row._replace(volume_limits=limits), change, 4)
 
 
 def taken_port(pod: Pod, row: RowSpec) -> HostPort | None:

@@ -13,6 +13,7 @@ from reconciler.model.cluster import (
     TopologySpreadConstraint,
 )
 from reconciler.model.frozen import NO_LABELS, Labels
+from reconciler.model.grouping import append_each
 from reconciler.model.selectors import LabelSelector
 from reconciler.planner.placement.arrays import IntArray
 from reconciler.planner.placement.dimensions import dimensions_for
@@ -176,14 +177,14 @@ class ClassTable:
             return [[pod] for pod in pods]
         if not self._pod_label_keys or len(pods) == 1:
             return [pods]
+        every = [pod.labels for pod in pods]
+        numbers = list(map(id, every))
         found: dict[frozenset[tuple[str, str]], list[Pod]] = {}
-        part_of: dict[int, list[Pod]] = {}
-        for pod in pods:
-            part = part_of.get(id(pod.labels))
-            if part is None:
-                part = found.setdefault(self._shown(pod.labels), [])
-                part_of[id(pod.labels)] = part
-            part.append(pod)
+        distinct = dict(zip(numbers, every, strict=True)).items()
+        part_of = {each: found.setdefault(self._shown(labels), []) for each, labels in distinct}
+        if len(found) == 1:
+            return [pods]
+        append_each(map(part_of.__getitem__, numbers), pods)
         return found.values()
 
     def of_daemon(self, pod: Pod) -> PodClass:

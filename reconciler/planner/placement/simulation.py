@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
+from typing import NamedTuple
 
 import numpy as np
 
@@ -31,9 +32,8 @@ _SUM_MAX = 2**62
 """The most that the pods of one node count as: far beyond what any node offers."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RowSpec:
-    """What a row is made from."""
+class RowSpec(NamedTuple):
+    """What a row is made from. A tuple, as every plan makes one for each node."""
 
     name: str
     """The node's name; for an imagined node a name that no node has."""
@@ -155,8 +155,9 @@ class Simulation:
 
     def add_rows(self, specs: Sequence[RowSpec]) -> None:
         """Append a row for each existing node."""
+        labels = [spec.variants[0] for spec in specs]
         for topology in self.topologies.values():
-            topology.add([topology.domain_of(spec.variants, None) for spec in specs])
+            topology.add(topology.domains_of(labels))
         known: dict[tuple[object, ...], IntArray] = {}
         offers = np.zeros((len(specs), len(self.dimensions.names)), dtype=np.int64)
         for row, spec in enumerate(specs):

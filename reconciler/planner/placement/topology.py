@@ -4,14 +4,14 @@ A row's domain for a key is an index: -1 without the label; a certain domain if 
 or an uncertain one, of that row alone, if EC2 chooses among several (`possible`).
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final, Literal
 
 import numpy as np
 
 from reconciler.model.frozen import Labels
 from reconciler.planner.placement.arrays import BoolArray, IntArray, grown
-from reconciler.planner.placement.kinds import HOSTNAME, label_of
+from reconciler.planner.placement.kinds import HOSTNAME, ZONE_KEYS, label_of
 
 _ONE_BY_ONE_MAX = 6
 """Up to this many counters are updated faster one after the other than together."""
@@ -59,6 +59,16 @@ class Topology:
             self._choice_numbers[options] = len(self.choices)
             self.choices.append(options)
         return -2 - self._choice_numbers[options]
+
+    def domains_of(self, nodes: Iterable[Labels]) -> list[int]:
+        """Return the domain of each node with these labels; -1 without one."""
+        key = self.key
+        if key in ZONE_KEYS:
+            values = [label_of(each, key) for each in nodes]
+        else:
+            values = [each.get(key) for each in nodes]
+        domains = {value: self.number(value) if value else -1 for value in dict.fromkeys(values)}
+        return [domains[value] for value in values]
 
     def domain_of(self, variants: Sequence[Labels], imagined: str | None) -> int:
         """Return the domain of a row with these label sets.

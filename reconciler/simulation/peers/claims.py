@@ -6,7 +6,7 @@ the cheapest remaining one is launched. The what-if cluster has a row for each c
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -105,7 +105,7 @@ class Solver:
             if (sector, self._zone[key]) not in seen:
                 seen.add((sector, self._zone[key]))
                 row = self._builder.view.offers[key].row
-                self._sim.add_row(replace(row, allocatable=FrozenMap({})))
+                self._sim.add_row(row._replace(allocatable=FrozenMap({})))
 
     def _place(self, what: ToPlace, solution: Solution, among: BoolArray) -> bool:
         pod, pod_class = what
@@ -176,8 +176,7 @@ class Solver:
             rows = [self._builder.view.offers[key].row for key in keys]
             names = {name for row in rows for name in row.allocatable}
             most = {name: max(row.allocatable.get(name, 0) for row in rows) for name in names}
-            known = self._specs[tuple(keys)] = replace(
-                rows[0],
+            known = self._specs[tuple(keys)] = rows[0]._replace(
                 variants=tuple(dict.fromkeys(v for row in rows for v in row.variants)),
                 allocatable=FrozenMap(most),
             )

@@ -24,9 +24,7 @@ def in_use(pods: Iterable[Pod]) -> bool:
 def is_empty(builder: PlanBuilder, node: Node) -> bool:
     """Return whether the node has no counted pods and this plan reserves it for none."""
     view = builder.view
-    if view.row_of[node.name] in builder.used_rows:
-        return False
-    return node.name not in view.nodes_in_use
+    return node.name not in view.nodes_in_use and view.row_of[node.name] not in builder.used_rows
 
 
 def holds_only_headroom(builder: PlanBuilder, node: Node) -> bool:

@@ -5,7 +5,7 @@ it were forgotten with the last node, it would be found out again and again: con
 a node that the pods of a more expensive one do not fit on, and end it as idle.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Final
@@ -36,7 +36,7 @@ def with_learned(inventory: Inventory, at: datetime) -> Inventory:
     fleets: list[FleetStatus] = []
     for status in inventory.fleets:
         by_type = _seen_by_type(status, inventory.instance_of_node)
-        seen = least_of(list(by_type.values())) if by_type else None
+        seen = least_of(by_type.values()) if by_type else None
         place = (status.key.name, status.key.region)
         if not by_type and place not in saved_states:
             fleets.append(status)
@@ -61,10 +61,14 @@ def with_learned(inventory: Inventory, at: datetime) -> Inventory:
     )
 
 
-def least_of(amounts: Sequence[Resources]) -> Resources:
-    """Return per resource the least of all; a resource that one lacks is left out."""
+def least_of(amounts: Iterable[Resources]) -> Resources:
+    """Return per resource the least of all; a resource that one lacks is left out.
+
+    Args:
+        amounts: At least one.
+    """
     distinct = set(amounts)
-    names = set(amounts[0]).intersection(*distinct)
+    names = set.intersection(*map(set, distinct))
     return FrozenMap((name, min([a[name] for a in distinct])) for name in sorted(names))
 
 
@@ -72,11 +76,15 @@ def _seen_by_type(
     status: FleetStatus, instances: Mapping[NodeName, Instance]
 ) -> FrozenMap[str, Resources]:
     """Return by type the least allocatable of Ready nodes of the present launch template."""
-    known: dict[str, list[Resources]] = {}
+    known: dict[str, set[Resources]] = {}
     for node in status.nodes:
-        present = is_of_template(status.live, instances.get(node.name))
-        if node.ready and not node.unreadable and present and node.allocatable:
-            known.setdefault(node.labels.get(INSTANCE_TYPE, ""), []).append(node.allocatable)
+        if (
+            node.ready
+            and node.allocatable
+            and not node.unreadable
+            and is_of_template(status.live, instances.get(node.name))
+        ):
+            known.setdefault(node.labels.get(INSTANCE_TYPE, ""), set()).add(node.allocatable)
     return FrozenMap((name, least_of(amounts)) for name, amounts in known.items())
 
 

@@ -100,7 +100,7 @@ class MemoryFleets:
             raise Conflict(record.shape.name, "the fleet is being modified")
         self._retarget(record, target)
         if record.is_group:
-            self.fulfil(record)
+            self._fulfil_soon(record)
             return
         record.state = "modifying"
 
@@ -109,7 +109,17 @@ class MemoryFleets:
                 record.state = "active"
 
         self._clock.call_later(self._delays.modify, done)
-        self.fulfil(record)
+        self._fulfil_soon(record)
+
+    def _fulfil_soon(self, record: FleetRecord) -> None:
+        def fulfil() -> None:
+            if record.id in self.records:
+                self.fulfil(record)
+
+        if self._delays.fulfil:
+            self._clock.call_later(self._delays.fulfil, fulfil)
+        else:
+            fulfil()
 
     def lower(self, record: FleetRecord) -> None:
         """Lower the target by one and end nothing, as when a group ends a chosen instance."""

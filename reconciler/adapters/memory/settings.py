@@ -20,6 +20,8 @@ class Delays:
 
     modify: float = 1.0
     """How long a fleet is `modifying` after its target changed."""
+    fulfil: float = 0.0
+    """From a new target to the first snapshot with its instances."""
     launch: float = 20.0
     """From pending to running."""
     join: float = 30.0

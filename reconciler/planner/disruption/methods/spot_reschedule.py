@@ -5,14 +5,16 @@ empty (`drains_under_way`); scale-in ends it if it stays empty.
 """
 
 from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from datetime import timedelta
 
 import numpy as np
 
 from reconciler.model.cluster import Node
-from reconciler.model.ids import FleetKey
+from reconciler.model.ids import FleetKey, NodeName
 from reconciler.model.text import counted_noun, duration
+from reconciler.planner.clocks import SKEW_MAX
 from reconciler.planner.disruption.blocker import Blocker
 from reconciler.planner.disruption.blockers.nodes import first_blocker
 from reconciler.planner.disruption.blockers.pods import IN_USE, movable
@@ -35,9 +37,11 @@ from reconciler.planner.disruption.spot_rules import (
 from reconciler.planner.disruption.voluntary import VoluntaryRun
 from reconciler.planner.disruption_settings import SpotRescheduler
 from reconciler.planner.nodes.drain_taints import drain_reasons
+from reconciler.planner.nodes.interruptions import read_notices
 from reconciler.planner.placement.classes import Group
 from reconciler.planner.placement.filters.resources import CPU_AND_MEMORY
 from reconciler.planner.placement.preferences import Preferences
+from reconciler.planner.view import ClusterView
 
 ENOUGH = Blocker("spot-reschedule-turn", "another on-demand node is emptied first")
 NOT_YET = Blocker("spot-reschedule-turn", "it is examined again within some minutes")
@@ -93,13 +97,36 @@ def _why_all_wait(context: DisruptionContext, rules: SpotRescheduler) -> Blocker
     if own or context.non_empty_draining + context.non_empty_begun:
         return ENOUGH
     last = view.snapshot.cluster.last_drain_at
-    if last is None:
+    if last is None or last - view.at > SKEW_MAX:
+        # A clock that was far ahead wrote it: it would stop the rescheduler until then.
         return None
     left = min(last, view.at) + timedelta(seconds=rules.node_drain_delay_seconds) - view.at
     if left <= timedelta():
         return None
     detail = f"a node was emptied a short time ago; {duration(left)} to go"
     return Blocker("node-drain-delay", detail, view.at + left)
+
+
+def _going(view: ClusterView) -> frozenset[NodeName]:
+    """Return the nodes that are to be replaced or removed, or that cannot take all pods yet.
+
+    Pods that moved there would soon move once more. EC2 may recommend to leave nodes of others too.
+    """
+    inventory = view.inventory
+    told = {
+        name
+        for name, node in view.nodes.items()
+        if any(not notice.is_over(view.at) for notice in read_notices(node))
+    }
+    return inventory.passing | inventory.departing | view.unequipped | told
+
+
+def _open_though_going(
+    context: DisruptionContext, going: frozenset[NodeName]
+) -> AbstractSet[NodeName]:
+    """Return those of our nodes on which kube-scheduler still puts pods."""
+    begun = {removal.node for removal in context.builder.removals}
+    return {node.name for node, _ in context.open_nodes if node.name in going} - begun
 
 
 class _Search:
@@ -114,15 +141,16 @@ class _Search:
         self._run, self._rules = run, rules
         context = run.context
         view, builder, simulator = context.view, context.builder, run.simulator
-        self._idle = [view.row_of[name] for name in sorted(context.idle)]
-        outdated = view.inventory.outdated
-        staying = {
-            row
-            for name, row in view.row_of.items()
-            if simulator.staying[row] and name not in outdated
-        }
-        self._rows = spot_rows(builder, rules, staying | set(self._idle))
-        self._spot = {view.row_of[n] for n, node in view.nodes.items() if is_spot(node, rules)}
+        going = _going(view)
+        self._also = sorted(
+            view.row_of[name] for name in context.idle | _open_though_going(context, going)
+        )
+        """Rows of nodes that do not stay for sure, on which kube-scheduler may put pods."""
+        staying = {row for row in view.row_of.values() if simulator.staying[row]}
+        to_keep = view.nodes.keys() - going
+        spot = {view.row_of[name] for name in to_keep if is_spot(view.nodes[name], rules)}
+        self._rows = spot_rows(builder, rules, spot & (staying | set(self._also)))
+        self._spot = spot
         free = np.maximum(builder.sim.free[self._rows, :CPU_AND_MEMORY], 0)
         none = np.zeros(CPU_AND_MEMORY, dtype=np.int64)
         self._total = free.sum(axis=0) if len(free) else none
@@ -174,7 +202,7 @@ class _Search:
         # PreferNoSchedule taint.
         soft = self._soft & self._spot
         with self._headroom.lifted():
-            first = simulator.first_lands(candidate.node, groups, self._rows, self._idle, soft)
+            first = simulator.first_lands(candidate.node, groups, self._rows, self._also, soft)
         if first is not None and first not in self._spot:
             return self._not_preferred([first])
         mark = simulator.mark()
@@ -183,11 +211,11 @@ class _Search:
             return NO_ROOM
         freed = self._soft.intersection(moves.rows)
         with self._headroom.lifted():
-            lands = simulator.spread_rows(moves, self._idle, freed)
+            lands = simulator.spread_rows(moves, self._also, freed)
         if len(lands) < len(candidate.placed) or not self._spot.issuperset(lands):
             simulator.undo(mark)
             return self._not_preferred(lands)
-        taken = self._kept_room.blocker(moves, self._idle, freed)
+        taken = self._kept_room.blocker(moves, self._also, freed)
         if taken is not None:
             simulator.undo(mark)
             return taken

@@ -16,6 +16,7 @@ from reconciler.model.cluster import Node
 from reconciler.model.ids import FleetKey, NodeName
 from reconciler.model.saved_state import SavedFleetState
 from reconciler.model.text import counted_noun, duration, parse_rfc3339
+from reconciler.planner.clocks import SKEW_MAX
 from reconciler.planner.fleets.inventory import FleetStatus, Inventory
 from reconciler.planner.fleets.spot.stand_ins import FallbackNode, find_fallbacks
 from reconciler.planner.fleets.updates.outdated import Outdated
@@ -76,8 +77,9 @@ def with_spot_returns(
     for key, stand_ins in sorted(nodes.items()):
         place = (key.name, key.region)
         before = saved_states.get(place, SavedFleetState(fleet=key.name, region=key.region))
-        trouble = _why_not_back(statuses[key], before, stable, at)
+        trouble = _why_in_trouble(statuses[key], before, stable, at)
         batch = _batch(stand_ins, at, held=bool(trouble))
+        trouble = trouble or _why_short(key, before)
         last = _last_batch(before, batch, at)
         if last != before.spot_return_at:
             saved_states[place] = replace(before, spot_return_at=last)
@@ -127,14 +129,12 @@ def chosen_to_return(spot: FleetKey, began: datetime) -> Outdated:
     )
 
 
-def _why_not_back(
+def _why_in_trouble(
     status: FleetStatus, saved: SavedFleetState, stable: timedelta, at: datetime
 ) -> str:
-    """Return why the spot fleet does not count as back; empty if it does."""
+    """Return why EC2 cannot give the spot fleet nodes, which ends a batch; empty if it can."""
     if status.unavailable:
         return f"{status.key.name} is unavailable: {status.unavailable}"
-    if saved.below_target_since is not None:
-        return f"EC2 holds less of {status.key.name} than its target"
     errors = (saved.last_error_at, saved.last_stuck_launched_at)
     last = max((moment for moment in errors if moment is not None), default=None)
     if last is not None and at - last < stable:
@@ -143,10 +143,24 @@ def _why_not_back(
     return ""
 
 
+def _why_short(key: FleetKey, saved: SavedFleetState) -> str:
+    """Return why no batch begins while EC2 holds less than the target; empty if it holds all.
+
+    It ends no batch: the nodes that the batch itself asked for are short until EC2 launches them.
+    If they stay short the fleet becomes unavailable.
+    """
+    short = saved.below_target_since is not None
+    return f"EC2 holds less of {key.name} than its target" if short else ""
+
+
 def _began(node: Node, at: datetime) -> datetime | None:
-    """Return when the node's batch began; None if it is in none. A future time counts as now."""
+    """Return when the node's batch began; None if it is in none.
+
+    A future time counts as now if the clocks may differ by that much. A later one would keep the
+    node in its batch until then: it counts as none, and the mark is removed.
+    """
     noted = parse_rfc3339(node.annotations.get(SPOT_RETURN, ""))
-    return None if noted is None else min(noted, at)
+    return None if noted is None or noted - at > SKEW_MAX else min(noted, at)
 
 
 def _last_batch(

@@ -34,9 +34,10 @@ def _why_over(run: VoluntaryRun, replacement: ReplacementSet) -> str | None:
     view = run.context.view
     if not view.settings.consolidation:
         return "consolidation is switched off"
-    missing = len(replacement.came) < sum(replacement.wanted.values())
-    refusing = [k.name for k in replacement.wanted if (s := view.statuses.get(k)) and s.unavailable]
-    if missing and refusing:
+    statuses = [s for key in replacement.wanted if (s := view.statuses.get(key)) is not None]
+    # That EC2 does not answer passes; then the set waits.
+    refusing = [s.key.name for s in statuses if s.unavailable and s.silent_since is None]
+    if not replacement.complete and refusing:
         return f"{', '.join(sorted(refusing))} cannot give the new nodes now"
     return None
 
@@ -49,8 +50,9 @@ def _why_late(run: VoluntaryRun, replacement: ReplacementSet) -> str | None:
     """
     context = run.context
     lasted = context.view.at - replacement.at - _join_time(run)
-    names = {node.name for node in replacement.members}
+    names = replacement.names
     going_on = names & {removal.node for removal in context.builder.removals}
+    going_on |= {node.name for node in replacement.members if is_draining(node)}
     waiting = names & run.held_by_limits.keys()
     most = HELD_MAX if waiting else LASTS_MAX
     if going_on or lasted <= most:
@@ -81,9 +83,12 @@ def _drain(run: VoluntaryRun, replacement: ReplacementSet) -> str | None:
             builder.block(node, "consolidation", because)
         return None
     names = {node.name for node in staying}
-    able = len(staying) < len(replacement.members)
+    members = [c for c in run.candidates if c.node.name in names and not c.must_go]
+    # Its own method drains what must go, and what keeps others may pass: a Job, a node that is not
+    # Ready, a call of EC2 that failed.
+    kept = (names & context.view.nodes_in_use) - {c.node.name for c in members}
+    able = bool(kept) or len(staying) < len(replacement.members)
     with run.simulator.closed(names):
-        members = (c for c in run.candidates if c.node.name in names)
         for candidate in sorted(members, key=Candidate.order_in_set):
             able |= _drain_next(run, candidate)
     return None if able or not staying else "none of its nodes can leave any more"

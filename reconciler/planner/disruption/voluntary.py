@@ -24,6 +24,7 @@ from reconciler.planner.disruption.drains.rounds import DrainProgress
 from reconciler.planner.disruption.drains.timers import start_timer, stop_timer
 from reconciler.planner.disruption.empty_nodes import find_eligible
 from reconciler.planner.disruption.examined_nodes import examined
+from reconciler.planner.disruption.no_destination import no_destination
 from reconciler.planner.disruption.replacement.consolidator import NewNodes
 from reconciler.planner.disruption.replacement.departures import Departures
 from reconciler.planner.disruption.replacement.successor import (
@@ -35,10 +36,6 @@ from reconciler.planner.disruption.replacement.successor import (
 from reconciler.planner.disruption.simulator.drain_simulator import DrainSimulator
 from reconciler.planner.disruption.simulator.relocation import Relocation, placements_of
 from reconciler.planner.disruption.unneeded import UnneededNodes
-from reconciler.planner.disruption.waiting_removals import (
-    selects_only_what_goes,
-    why_nothing_is_bought,
-)
 from reconciler.planner.removal import Removal
 
 ENOUGH_AT_ONCE: Final = Blocker("max-non-empty-at-once", "enough nodes with pods are being emptied")
@@ -94,13 +91,22 @@ class VoluntaryRun:
             self.context.builder.block(candidate.node, *waits)
 
     def drain(self, selects: Callable[[Candidate], bool]) -> None:
-        """Begin the drains of the selected candidates as far as the limits allow."""
-        sets = self.context.sets
-        self._rest = [
-            c
-            for c in self._rest
-            if sets.set_of(c.node.name) is not None or not (selects(c) and self._begin(c))
-        ]
+        """Begin the drains of the selected candidates as far as the limits allow.
+
+        A node of a set leaves with its set, unless it must go anyway: then what its own method
+        waits for counts, and so do the budgets for its own reason.
+        """
+        sets, rest = self.context.sets, []
+        for candidate in self._rest:
+            of_set = sets.set_of(candidate.node.name)
+            if not selects(candidate) or (of_set is not None and not candidate.must_go):
+                rest.append(candidate)
+                continue
+            with self.simulator.closed(() if of_set is None else of_set.names):
+                dealt_with = self._begin(candidate)
+            if not dealt_with:
+                rest.append(candidate)
+        self._rest = rest
 
     def tend_timers(self) -> None:
         """Start and stop the timers of the candidates; the simulated moves are undone."""
@@ -184,6 +190,7 @@ class VoluntaryRun:
             return True
         own = outdated is None or not outdated.has_batch
         if own and waits_for_what_is_owed(self.context, candidate.node, status):
+            self.context.non_empty_begun += 1
             return True
         why = self.departures.why_not_for_successor(candidate) if own else None
         if why is not None:
@@ -191,6 +198,8 @@ class VoluntaryRun:
             return False
         asked = ask_for_successor(self.context, candidate.node, status, outdated)
         if asked and own:
+            # It is drained next: no more nodes are asked for than may be drained at once.
+            self.context.non_empty_begun += 1
             self.departures.consolidator.note(candidate, status.key)
         return asked
 
@@ -221,7 +230,7 @@ class VoluntaryRun:
             case None:
                 if candidate.outdated is not None:  # a node with a timer is told in `_tend_timer`
                     waits = _waits_for_its_batch(builder, candidate)
-                    builder.block(node, *(waits or _no_destination(builder, candidate)))
+                    builder.block(node, *(waits or no_destination(builder, candidate)))
                 return False
             case Blocker():
                 self._block(candidate, answer)
@@ -269,7 +278,7 @@ class VoluntaryRun:
             found = found or departures.leave_for_new(candidate)
             self.simulator.undo(mark)
         if found is None:
-            return _no_destination(builder, candidate)
+            return no_destination(builder, candidate)
         if isinstance(found, Relocation | NewNodes):
             return None
         # Demand needs it only as long as this burst lasts: its time need not start again
@@ -295,24 +304,6 @@ def _waits_for_its_batch(builder: PlanBuilder, candidate: Candidate) -> Blocker 
     if len(update.successors_taking_pods) >= update.successors_wanted:
         return None
     return waits_for_successor(candidate.status.key)
-
-
-def _no_destination(builder: PlanBuilder, candidate: Candidate) -> Blocker:
-    """Return the blocker of a node whose pods fit nowhere, with what would have to change."""
-    nowhere = "its pods fit on no other node"
-    if candidate.outdated is not None:
-        nowhere = f"{candidate.because}; {nowhere}"
-    if not candidate.must_go:
-        return Blocker("no-destination", nowhere)
-    specs = [pod.spec for pod in candidate.placed]
-    departing = candidate.status.settings.departing
-    label = selects_only_what_goes(builder.view.settings, specs) if departing else ""
-    if label:
-        owner = f"pods there select {label}, which only fleets that are being removed have"
-        return Blocker(
-            "no-destination", f"{owner}: it stays until their owner changes the selector"
-        )
-    return Blocker("no-destination", f"{nowhere}: {why_nothing_is_bought(builder, specs)}")
 
 
 def _waits_for_a_set(context: DisruptionContext, candidate: Candidate) -> Blocker | None:

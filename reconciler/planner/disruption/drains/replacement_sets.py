@@ -13,6 +13,7 @@ from reconciler.model.actions import REPLACEMENT_SET, REPLACEMENT_SET_FAILED
 from reconciler.model.cluster import Node
 from reconciler.model.ids import FleetKey, NodeName, Region
 from reconciler.model.text import counted_noun, parse_rfc3339, rfc3339
+from reconciler.planner.clocks import SKEW_MAX
 from reconciler.planner.cool_off import COOL_OFF
 from reconciler.planner.disruption.blocker import Blocker
 from reconciler.planner.disruption.drains.attempts import Attempts, read_attempts
@@ -49,6 +50,11 @@ class ReplacementSet:
     """The nodes of the set that still exist, including those that drain."""
     came: tuple[NodeName, ...]
     """Those of the new nodes that have joined and take pods."""
+
+    @property
+    def names(self) -> frozenset[NodeName]:
+        """Return the names of its members."""
+        return frozenset(node.name for node in self.members)
 
     @property
     def complete(self) -> bool:
@@ -132,7 +138,11 @@ def failed_again(view: ClusterView, node: Node) -> Attempts:
 
 
 def _decode(text: str, at: datetime) -> tuple[datetime, dict[FleetKey, int]] | None:
-    """Return when the set was decided and what it asked for; None if the text cannot be decoded."""
+    """Return when the set was decided and what it asked for; None if the text cannot be decoded.
+
+    A time further in the future than clocks may differ is refused too: the set would last until
+    then.
+    """
     try:
         noted = json.loads(text) if len(text) <= TEXT_MAX else None
     except (ValueError, RecursionError):
@@ -141,7 +151,9 @@ def _decode(text: str, at: datetime) -> tuple[datetime, dict[FleetKey, int]] | N
         return None
     decided = parse_rfc3339(noted["at"]) if isinstance(noted.get("at"), str) else None
     wanted = {_key(name): count for name, count in noted["new"].items()}
-    if decided is None or not all(type(n) is int and n > 0 for n in wanted.values()):
+    if decided is None or decided - at > SKEW_MAX:
+        return None
+    if not all(type(n) is int and n > 0 for n in wanted.values()):
         return None
     return min(decided, at), wanted
 

@@ -7,21 +7,18 @@ import pytest
 
 from reconciler.model.actions import (
     DO_NOT_DISRUPT,
-    DRAINING_TAINT,
     UNNEEDED_TAINT,
     EvictPod,
-    TaintNode,
     TerminateInstance,
     UntaintNode,
 )
 from reconciler.model.cluster import Node, Pod, PodDisruptionBudget, Taint, Toleration
 from reconciler.model.frozen import FrozenMap
-from reconciler.model.plan import Plan
 from reconciler.planner.disruption.methods.spot_reschedule import TRIALS_MAX
 from reconciler.planner.disruption_settings import NodeLabel, SpotRescheduler
 from reconciler.planner.explain.explain import explain
 from reconciler.planner.planner import plan
-from reconciler.planner.settings import Headroom, PlannerSettings
+from reconciler.planner.settings import Headroom
 from tests.builders import (
     AWAY,
     NOW,
@@ -44,51 +41,18 @@ from tests.unit.planner.disruption.scale_in.scene import (
     planned,
     told,
 )
-
-RULES = SpotRescheduler(
-    on_demand=NodeLabel(key="lifecycle", value="OnDemand"),
-    spot=NodeLabel(key="lifecycle", value="Ec2Spot"),
+from tests.unit.planner.disruption.spot_nodes import (
+    ON_DEMAND,
+    PREFERS_SPOT,
+    RESCHEDULED,
+    RULES,
+    SPOT,
+    begun,
+    made_of,
+    nodes,
+    settings,
+    stays,
 )
-PREFERS_SPOT = Taint(key="lifecycle", value="OnDemand", effect="PreferNoSchedule")
-RESCHEDULED = Taint(key=DRAINING_TAINT, value="spot-reschedule", effect="NoSchedule")
-SPOT = make_scene_fleet(name="spot", utilization_threshold=0.0)
-ON_DEMAND = make_scene_fleet(
-    name="on-demand", spot=False, taints=(PREFERS_SPOT,), utilization_threshold=0.0
-)
-
-
-def settings(**changed: Any) -> PlannerSettings:
-    """Settings of both fleets with the rescheduler on."""
-    fleets = changed.pop("fleets", (ON_DEMAND, SPOT))
-    return make_settings(*fleets, spot_rescheduler=changed.pop("rules", RULES), **changed)
-
-
-def nodes(on_demand: str = "a", spot: str = "s") -> list[Node]:
-    """One node per letter."""
-    return [
-        *(make_node(name, ON_DEMAND) for name in on_demand),
-        *(make_node(name, SPOT) for name in spot),
-    ]
-
-
-def made_of(*objects: Node | Pod, **changed: Any) -> Plan:
-    """The plan; `rules` and `fleets` are those of the settings."""
-    own = {k: changed.pop(k) for k in ("rules", "fleets") if k in changed}
-    return planned(settings(**own), *objects, **changed)
-
-
-def stays(made: Plan) -> dict[str, str]:
-    """Code of each on-demand node that keeps its pods."""
-    return {str(each.node): each.code for each in made.kept}
-
-
-def begun(made: Plan) -> list[str]:
-    """The nodes whose drain the plan begins for spot nodes."""
-    return [
-        str(action.node)
-        for action in made.actions
-        if isinstance(action, TaintNode) and action.taint == RESCHEDULED
-    ]
 
 
 def test_pods_move_to_the_spot_node_with_the_most_free_cpu() -> None:

@@ -9,7 +9,7 @@ from reconciler.planner.disruption_settings import DisruptionBudget, DisruptionR
 from reconciler.planner.settings import PlannerSettings
 from tests.builders import ago, make_node
 from tests.unit.planner.disruption.scale_in.scene import make_scene_fleet, on, planned, unneeded
-from tests.unit.planner.disruption.test_spot_reschedule import (
+from tests.unit.planner.disruption.spot_nodes import (
     ON_DEMAND,
     SPOT,
     begun,

@@ -7,7 +7,7 @@ from reconciler.model.frozen import FrozenMap
 from reconciler.model.saved_state import SavedFleetState
 from reconciler.planner.planner import plan
 from tests.builders import HOME, ago, make_cloud_of, make_fleet, make_node, make_snapshot
-from tests.unit.planner.fleets.test_spot_return import (
+from tests.unit.planner.fleets.stand_ins import (
     SPOT,
     STEADY,
     busy,

@@ -135,6 +135,8 @@ def _forget_marks_of_no_update(context: DisruptionContext) -> None:
                 because = "its batch is over: its whole fleet is being removed"
             elif not drift.reasons and not drift.unknown:
                 because = "its batch is over: it is no longer drifted"
+            elif status.live is not None and not status.live.launch_template_version:
+                because = "its batch is over: its fleet has no launch template"
             else:
                 continue
             context.builder.mark(annotate(node, ROLLING_UPDATE, None, POLICY, because))
@@ -148,9 +150,11 @@ def _drop_undrainable(run: VoluntaryRun, update: Update) -> None:
     time.
     """
     builder, view = run.context.builder, run.context.view
-    begun = {removal.node for removal in builder.removals}
-    because = f"it could not be emptied for {duration(PATIENCE)}: others come first"
-    for name in sorted(update.may_go - begun):
+    begun, in_vain = {removal.node for removal in builder.removals}, update.awaited_in_vain
+    for name in sorted((update.may_go - begun) | in_vain):
+        because = f"it could not be emptied for {duration(PATIENCE)}: others come first"
+        if name in in_vain:
+            because = "the nodes that were launched for it do not count as new"
         node, spent = view.nodes[name], view.at - _tried_since(update, name)
         if is_draining(node) or spent < PATIENCE / 2:
             continue
@@ -180,7 +184,8 @@ def _only_waits(run: VoluntaryRun, node: Node) -> bool:
 def _tried_since(update: Update, name: NodeName) -> datetime:
     """Return since when a node of the batch may be drained and is kept by more than its turn."""
     mark = update.batch[name]
-    ready = [n.ready_changed_at for n in update.successors_taking_pods if n.ready_changed_at]
+    came = (*update.successors_taking_pods, *update.not_new)
+    ready = [node.ready_changed_at for node in came if node.ready_changed_at]
     return max(mark.at, mark.waited_until or mark.at, *ready)
 
 
@@ -191,6 +196,8 @@ def _ask(context: DisruptionContext, status: FleetStatus, update: Update) -> Non
     then the batch could not leave although its new nodes have joined.
     """
     missing = update.successors_wanted - len(update.successors_taking_pods) - status.launching
+    # A node that is not new was bought as well: one more would be no better.
+    missing -= len(update.not_new)
     taken, noticed = _replaced_by_others(context, update)
     coming, for_new = _replaced_elsewhere(context, update)
     raised = context.builder.targets[status.key] - status.current - len(taken)

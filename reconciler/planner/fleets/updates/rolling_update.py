@@ -15,6 +15,7 @@ from datetime import datetime, timedelta
 from typing import Final
 from zoneinfo import ZoneInfo
 
+from reconciler.model.cluster import Node
 from reconciler.model.fleet import Instance
 from reconciler.model.ids import FleetKey, NodeName, Region
 from reconciler.model.plan import UpdateState
@@ -30,7 +31,7 @@ from reconciler.planner.fleets.updates.batch_mark import BatchMark, read_mark
 from reconciler.planner.fleets.updates.canary import Canaries, Canary, stays
 from reconciler.planner.fleets.updates.drift import OldAndNew, old_and_new
 from reconciler.planner.fleets.updates.unknown_version import standing_update
-from reconciler.planner.fleets.updates.update import Update
+from reconciler.planner.fleets.updates.update import Update, unlike_nodes
 from reconciler.planner.nodes.drain_taints import is_draining
 from reconciler.planner.nodes.starting import takes_pods
 from reconciler.planner.settings import PlannerSettings
@@ -50,7 +51,8 @@ def find_updates(
     """Return the rolling updates that are not finished.
 
     Args:
-        fleets: All fleets; departing ones, and those that EC2 does not show, have none.
+        fleets: All fleets; departing ones, those that EC2 does not show, and those without a launch
+            template have none: without a version new nodes cannot be told from old ones.
         instances: Instances by node.
         stuck: Instances that never joined, if they are to be believed.
         noticed: Nodes that EC2 takes back, or recommends to replace.
@@ -72,8 +74,9 @@ def find_updates(
             standing = standing_update(fleet, instances, saved, snapshot.at, settings)
             if standing is not None:
                 found[fleet.key] = standing
-        elif drift[0]:
+        elif drift[0] and fleet.live is not None and fleet.live.launch_template_version:
             update = _undecided(fleet, drift, noticed, snapshot.at, settings)
+            update = replace(update, not_new=_not_new(fleet, update, instances))
             update = replace(update, canary=_judged(canaries, fleet, update, saved))
             found[fleet.key] = _with_state(fleet, update, canaries.now, snapshot.at, settings)
     return found
@@ -133,6 +136,27 @@ def _batch(
     return dict(sorted(batch.items(), key=lambda each: (each[1].number, each[0])))
 
 
+def _not_new(
+    fleet: FleetNodes, update: Update, instances: Mapping[NodeName, Instance]
+) -> tuple[Node, ...]:
+    """Return `Update.not_new`.
+
+    A node that was launched before the batch began may be of the version before, and says nothing.
+    """
+    began = min((mark.at for mark in update.batch.values()), default=None)
+    if began is None:
+        return ()
+    known = {node.name for node in update.new}.union(update.batch)
+    found: list[Node] = []
+    for node in fleet.nodes:
+        instance = instances.get(node.name)
+        launched_at = None if instance is None else instance.launched_at
+        times = [at for at in (node.created_at, launched_at) if at is not None]
+        if node.name not in known and times and min(times) >= began:
+            found.append(node)
+    return tuple(found)
+
+
 def _judged(
     canaries: Canaries, fleet: FleetNodes, update: Update, saved: SavedFleetState | None
 ) -> Canary:
@@ -188,10 +212,10 @@ def _state(  # noqa: PLR0911 - one return per state
         local: The time of the maintenance windows.
     """
     if update.batch:
-        nodes = counted_noun(len(update.batch), "node")
+        nodes, more = counted_noun(len(update.batch), "node"), unlike_nodes(update)
         if update.canary.proven:
-            return "rolling", f"a batch of {nodes} is being replaced"
-        return "canary", f"the first node is being replaced: {next(iter(update.batch))}"
+            return "rolling", f"a batch of {nodes} is being replaced{more}"
+        return "canary", f"the first node is being replaced: {next(iter(update.batch))}{more}"
     taking = [node for node in update.new if node.name in update.taking]
     ready = [node.ready_changed_at for node in taking if node.ready_changed_at]
     if update.new and not update.canary.proven:

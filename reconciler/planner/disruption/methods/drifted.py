@@ -61,7 +61,9 @@ def propose(run: VoluntaryRun) -> None:
     context = run.context
     _forget_marks_of_no_update(context)
     for update in sorted(context.view.inventory.updates.values(), key=_last_served):
-        rest = rest_of(context.view, update) if update.batch_max else None
+        # A person resumes the rest that is shown, also one in which nothing else can be replaced.
+        resumed = update.key.name in context.view.snapshot.cluster.resumed_updates
+        rest = rest_of(context.view, update, none_chosen=resumed) if update.batch_max else None
         _explain(context, update, rest)
         _forget_old_marks(context, update)
         _rewrite_future_marks(context, update)
@@ -69,7 +71,8 @@ def propose(run: VoluntaryRun) -> None:
         if update.batch and update.version_told:
             _ask(context, status, update)
         elif rest is not None:
-            _end_rest_if_resumed(context, update)
+            if resumed:
+                _end_rest(context, update)
         elif update.batch_max:
             _begin(run, status, update)
         _drop_undrainable(run, update)
@@ -90,10 +93,8 @@ def _explain(context: DisruptionContext, update: Update, rest: Rest | None) -> N
         context.builder.block(context.view.nodes[name], code, detail, until)
 
 
-def _end_rest_if_resumed(context: DisruptionContext, update: Update) -> None:
-    """Forget the new nodes that were not used, if a person has resumed the update."""
-    if update.key.name not in context.view.snapshot.cluster.resumed_updates:
-        return
+def _end_rest(context: DisruptionContext, update: Update) -> None:
+    """Forget the new nodes that were not used: a person has resumed the update."""
     for each in nodes_not_emptied(context.view, update):
         for key in (REPLACEMENT_ASKED, DRAIN_FAILED):
             because = "a person resumed its rolling update"

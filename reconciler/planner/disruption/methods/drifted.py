@@ -183,11 +183,14 @@ def _only_waits(run: VoluntaryRun, node: Node) -> bool:
 
 
 def _tried_since(update: Update, name: NodeName) -> datetime:
-    """Return since when a node of the batch may be drained and is kept by more than its turn."""
-    mark = update.batch[name]
-    came = (*update.successors_taking_pods, *update.not_new)
-    ready = [node.ready_changed_at for node in came if node.ready_changed_at]
-    return max(mark.at, mark.waited_until or mark.at, *ready)
+    """Return since when a node of the batch may be drained and is kept by more than its turn.
+
+    Number k waits for k new nodes: those that join later, as demand grows, are none of its own.
+    """
+    mark, ready = update.batch[name], list[datetime]()
+    for nodes in (update.successors_taking_pods, update.not_new):
+        ready += sorted(node.ready_changed_at for node in nodes if node.ready_changed_at)
+    return max(mark.at, mark.waited_until or mark.at, *ready[: mark.number])
 
 
 def _ask(context: DisruptionContext, status: FleetStatus, update: Update) -> None:

@@ -89,6 +89,18 @@ def test_mark_of_no_update_is_taken_off(new: str, rules: RollingUpdate | None) -
     assert drained(made) == []
 
 
+@pytest.mark.parametrize(("number", "leaves"), [(1, True), (2, False)])
+def test_node_that_cannot_be_emptied_leaves_its_batch_though_other_nodes_join(
+    number: int, leaves: bool
+) -> None:
+    """Demand added a node to the fleet every ten minutes, and no other batch ever began."""
+    nodes = [node("a", 90_000, mark=number, began=7800), node("b", 90_000), node("c", 7200)]
+    kept_by_its_pod = on("a", "bare", "2500m", owner=None)
+    objects: list[Node | Pod] = [*nodes, kept_by_its_pod, full("b"), on("c")]
+    made = made_of(*objects, node("d", 300), full("d"), node("e", 60), full("e"), new="c d e")
+    assert marked(made) == ({"a": None} if leaves else {})
+
+
 def test_batch_waits_for_ec2_to_tell_what_its_nodes_were_launched_from() -> None:
     """An answer without their versions ended the update of a fleet in its middle."""
     batch = node("a", 9000, mark=1)

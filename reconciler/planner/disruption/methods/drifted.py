@@ -208,7 +208,7 @@ def _ask(context: DisruptionContext, status: FleetStatus, update: Update) -> Non
     missing -= len(taken) + coming + min(max(0, raised), len(noticed) + for_new)
     going = taken | noticed | {removal.node for removal in context.builder.removals}
     staying = [name for name in update.batch if not is_draining(context.view.nodes[name])]
-    staying = [name for name in staying if name not in going]
+    staying = [name for name in staying if name not in going | update.untold]
     missing = max(missing, len(staying) - context.room.left_for_replaced(status.key))
     if missing <= 0 or not staying:
         return

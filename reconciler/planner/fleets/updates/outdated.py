@@ -100,6 +100,8 @@ def _by_update(node: Node, update: Update | None) -> Outdated | None:
     waits = ""
     if not update.version_told:
         waits = update.because
+    elif node.name in update.untold - update.may_go:
+        waits = "it waits until EC2 shows whether it is still drifted"
     elif node.name not in update.may_go:
         came = len(update.successors_taking_pods)
         waits = f"it waits until {mark.number} new nodes take pods, {came} do"

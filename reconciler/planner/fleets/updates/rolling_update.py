@@ -30,7 +30,7 @@ from reconciler.planner.fleets.live import is_told
 from reconciler.planner.fleets.updates.batch_mark import BatchMark, read_mark
 from reconciler.planner.fleets.updates.canary import Canaries, Canary, stays
 from reconciler.planner.fleets.updates.drift import OldAndNew, old_and_new
-from reconciler.planner.fleets.updates.unknown_version import standing_update
+from reconciler.planner.fleets.updates.unknown_version import DRIFTED_AT_FIRST, standing_update
 from reconciler.planner.fleets.updates.update import Update, unlike_nodes
 from reconciler.planner.nodes.drain_taints import is_draining
 from reconciler.planner.nodes.starting import takes_pods
@@ -91,14 +91,20 @@ def _undecided(
 ) -> Update:
     """Return the update of a fleet with drifted nodes before its version is judged."""
     assert fleet.live is not None, "without it no node is known to be drifted"
-    old, new = drift
+    known, new = drift
+    version = fleet.live.launch_template_version
+    shown = {node.name for node in new}.union(known)
+    marked = _marked(fleet, version, at)
+    untold = frozenset(marked.keys() - shown)
+    old = {**dict.fromkeys(sorted(untold), DRIFTED_AT_FIRST), **known}
     return Update(
         key=fleet.key,
-        version=fleet.live.launch_template_version,
+        version=version,
         state="waiting",
         because="",
         old=old,
-        batch=_batch(fleet, old, at),
+        untold=untold,
+        batch={name: mark for name, mark in marked.items() if name in old},
         new=tuple(new),
         taking=frozenset(node.name for node in new if takes_pods(node, settings)),
         staying=frozenset(node.name for node in new if stays(node, noticed, settings)),
@@ -125,13 +131,9 @@ def _doubted(
     return frozenset(found)
 
 
-def _batch(
-    fleet: FleetNodes, old: Mapping[NodeName, str], at: datetime
-) -> Mapping[NodeName, BatchMark]:
-    """Return the drifted nodes that are being replaced by the present version, by number."""
-    assert fleet.live is not None
-    version = fleet.live.launch_template_version
-    marks = {n.name: mark for n in fleet.nodes if n.name in old and (mark := read_mark(n, at))}
+def _marked(fleet: FleetNodes, version: str, at: datetime) -> Mapping[NodeName, BatchMark]:
+    """Return the nodes that carry a mark of a batch of the version, by number."""
+    marks = {node.name: mark for node in fleet.nodes if (mark := read_mark(node, at))}
     batch = {name: mark for name, mark in marks.items() if mark.version == version}
     return dict(sorted(batch.items(), key=lambda each: (each[1].number, each[0])))
 
@@ -289,9 +291,13 @@ def _went_first(fleet: FleetNodes, update: Update) -> bool:
 
 
 def _may_go(fleet: FleetNodes, update: Update) -> frozenset[NodeName]:
-    """Return the batch's nodes that have a new node that takes pods, or need none."""
+    """Return the batch's nodes that have a new node that takes pods, or need none.
+
+    Nodes of which EC2 does not show whether they are drifted wait; drains that have begun go on.
+    """
     came = len(update.successors_taking_pods)
     found = {name for name, mark in update.batch.items() if mark.number <= came}
     draining = {node.name for node in fleet.nodes if is_draining(node)}
-    staying = [name for name in update.batch if name not in draining]
-    return frozenset(found.union(staying[: update.spare]))
+    waiting = update.untold - draining
+    staying = [name for name in update.batch if name not in draining | waiting]
+    return frozenset(found.union(staying[: update.spare]) - waiting)

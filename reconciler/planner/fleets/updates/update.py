@@ -26,6 +26,8 @@ class Update:
     """Why each node is drifted, in words."""
     batch: Mapping[NodeName, BatchMark]
     """The drifted nodes that are being replaced now, by number."""
+    untold: frozenset[NodeName] = frozenset()
+    """Those of them of which EC2 does not show now whether they are drifted."""
     new: tuple[Node, ...]
     """Nodes that are as the fleet launches them now."""
     taking: frozenset[NodeName] = frozenset()
@@ -87,8 +89,8 @@ class Update:
     def awaited_in_vain(self) -> frozenset[NodeName]:
         """Return the nodes of the batch that wait for a new node, and got one that is not new."""
         came = len(self.successors_taking_pods) + len(self.not_new)
-        numbers = {name: mark.number for name, mark in self.batch.items()}
-        return frozenset(name for name in numbers.keys() - self.may_go if numbers[name] <= came)
+        waiting = self.batch.keys() - self.may_go - self.untold
+        return frozenset(name for name in waiting if self.batch[name].number <= came)
 
     @property
     def passing(self) -> frozenset[NodeName]:

@@ -72,7 +72,7 @@ def stays(node: Node, noticed: Collection[NodeName], settings: PlannerSettings) 
 
     Args:
         node: The node.
-        noticed: Nodes that EC2 takes back, or recommends to replace.
+        noticed: Nodes that EC2 takes back, or recommends to replace, and nodes that are set aside.
         settings: Which taints are start-up taints.
     """
     leaving = node.unschedulable or is_draining(node) or node.name in noticed
@@ -98,7 +98,7 @@ class Canaries:
             fleets: All fleets.
             instances: Instances by node.
             stuck: Instances that never joined, if they are to be believed.
-            noticed: Nodes that EC2 takes back, or recommends to replace.
+            noticed: Nodes that EC2 takes back, or recommends to replace, and those set aside.
             doubted: Nodes of versions that are not proven.
             snapshot: All nodes, pods, and the clocks.
             settings: The config, in which rolling updates are switched on.
@@ -262,10 +262,17 @@ class Canaries:
         return ""
 
     def _not_ready(self, new: Sequence[Node]) -> str:
-        """Return which node has not taken pods for `instance_init_time` since it last could."""
+        """Return which node has not taken pods for `instance_init_time` since it last could.
+
+        Nodes that are set aside or being ended say nothing: somebody may have stopped their kubelet
+        to look at them.
+        """
         limit = timedelta(seconds=self._settings.instance_init_seconds)
         for node in new:
-            since = unready_since(node, self._instances.get(node.name))
+            instance = self._instances.get(node.name)
+            since = unready_since(node, instance)
+            if instance is not None and not instance.counts:
+                continue
             if since is None or takes_pods(node, self._settings) or self.now - since < limit:
                 continue
             spent = duration(self.now - since)

@@ -63,6 +63,8 @@ def find_updates(
     if settings.rolling_update is None:
         return {}
     fleets = tuple(fleets)
+    aside = (name for name, instance in instances.items() if instance.set_aside)
+    noticed = frozenset(noticed).union(aside)
     drifts = {fleet.key: old_and_new(fleet, fleet.live, instances) for fleet in fleets}
     doubted = _doubted(fleets, drifts, saved_states)
     canaries = Canaries(fleets, instances, stuck, noticed, doubted, snapshot, settings)

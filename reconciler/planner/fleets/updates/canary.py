@@ -65,6 +65,8 @@ class Canary:
     """How much longer it is to be watched; None while its watch has not begun."""
     failure: str = ""
     """What shows that its nodes do not work, in words; empty if nothing does."""
+    judged: bool = True
+    """Whether it could be judged now: not while its region has an outage, or the clocks differ."""
 
 
 def stays(node: Node, noticed: Collection[NodeName], settings: PlannerSettings) -> bool:
@@ -178,12 +180,13 @@ class Canaries:
     def _unjudged(self, known: SavedFleetState | None) -> Canary:
         """Return what the Lease has about a version that is not proven; an empty one if nothing."""
         if known is None:
-            return Canary()
+            return Canary(judged=False)
         since, seen_at = known.canary_since, known.canary_seen_at
         left = None
         if since is not None:
             left = max(self._canary_time - ((seen_at or since) - since), timedelta(0))
-        return Canary(version=known.canary_version, since=since, seen_at=seen_at, left=left)
+        version = known.canary_version
+        return Canary(version=version, since=since, seen_at=seen_at, left=left, judged=False)
 
     def _pods_since(self, node: Node) -> datetime | None:
         """Return since when the first of the node's pods is there; None without any.

@@ -242,6 +242,7 @@ def _canary_awaited(
     """Return what the first new node of a version is to do before the next one is replaced.
 
     Empty if it had no pods for `canary_time`: that proves nothing, and one more node is replaced.
+    In an outage it may have had some, which nothing has watched.
 
     Args:
         canary: What is known about the version.
@@ -252,6 +253,8 @@ def _canary_awaited(
     if not ready:
         return "the first new node takes no pods yet"
     left = canary.left
+    if left is None and not canary.judged:
+        return "whether the first new node works cannot be told now"
     if left is None:
         left = min(ready) + timedelta(seconds=rules.canary_seconds) - now
         if left <= timedelta(0):

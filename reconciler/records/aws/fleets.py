@@ -1,6 +1,6 @@
 """Decodes EC2 Fleets and their history."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Annotated, Any
@@ -203,8 +203,8 @@ def _fleet(wire: _FleetWire, region: Region, templates: LaunchTemplates) -> Flee
         launch_template_id=templates.id_of(first),
         launch_template_version=templates.version_of(first) if configs else "",
         further_templates=templates.further(specifications),
-        instance_types=_instance_types(overrides, filter(None, specifications), templates),
-        subnet_ids=_subnet_ids(overrides),
+        instance_types=_instance_types(configs, templates),
+        subnet_ids=_subnet_ids(configs),
         counts_units=bool(halted),
         launches_halted=halted,
         removals_halted=halted,
@@ -212,26 +212,33 @@ def _fleet(wire: _FleetWire, region: Region, templates: LaunchTemplates) -> Flee
     )
 
 
-def _instance_types(
-    overrides: Sequence[OverrideWire],
-    specifications: Iterable[TemplateSpecificationWire],
-    templates: LaunchTemplates,
-) -> tuple[str, ...]:
-    """Return the types that the options name, else the launch templates; none if AWS chooses."""
-    if chooses_types(overrides):
-        return ()
-    named = [override.instance_type for override in overrides if override.instance_type]
-    if not named:
-        found = map(templates.instance_type_of, specifications)
-        named = [each for each in found if each]
-    return tuple(dict.fromkeys(named))
+def _instance_types(configs: Iterable[_ConfigWire], templates: LaunchTemplates) -> tuple[str, ...]:
+    """Return the types that the options name, else their launch templates.
+
+    None if AWS chooses them, or one is not known: nodes of that one would count as drifted.
+    """
+    named: list[str | None] = []
+    for config in configs:
+        if chooses_types(config.overrides or ()):
+            return ()
+        specification = config.launch_template_specification
+        own = templates.instance_type_of(specification) if specification else None
+        named += [each.instance_type or own for each in config.overrides or ()] or [own]
+    known = [each for each in named if each]
+    return tuple(dict.fromkeys(known)) if len(known) == len(named) else ()
 
 
-def _subnet_ids(overrides: Sequence[OverrideWire]) -> tuple[str, ...]:
-    """Return every subnet that the fleet launches in; none where an option leaves it open."""
-    stated = [each.subnet_id for each in overrides if each.subnet_id]
-    if not stated or len(stated) < len(overrides):
-        return ()
+def _subnet_ids(configs: Iterable[_ConfigWire]) -> tuple[str, ...]:
+    """Return every subnet that the fleet launches in.
+
+    None where an option leaves it open, or a launch template has no options: then its own counts.
+    """
+    stated: list[str] = []
+    for config in configs:
+        own = [each.subnet_id for each in config.overrides or () if each.subnet_id]
+        if not own or len(own) < len(config.overrides or ()):
+            return ()
+        stated += own
     return tuple(dict.fromkeys(each.strip() for text in stated for each in text.split(",")))
 
 

@@ -61,7 +61,9 @@ def propose(run: VoluntaryRun) -> None:
     context = run.context
     _forget_marks_of_no_update(context)
     for update in sorted(context.view.inventory.updates.values(), key=_last_served):
-        rest = rest_of(context.view, update) if update.batch_max else None
+        # A person resumes the rest that is shown, also one in which nothing else can be replaced.
+        resumed = update.key.name in context.view.snapshot.cluster.resumed_updates
+        rest = rest_of(context.view, update, none_chosen=resumed) if update.batch_max else None
         _explain(context, update, rest)
         _forget_old_marks(context, update)
         _rewrite_future_marks(context, update)
@@ -69,7 +71,8 @@ def propose(run: VoluntaryRun) -> None:
         if update.batch and update.version_told:
             _ask(context, status, update)
         elif rest is not None:
-            _end_rest_if_resumed(context, update)
+            if resumed:
+                _end_rest(context, update)
         elif update.batch_max:
             _begin(run, status, update)
         _drop_undrainable(run, update)
@@ -90,10 +93,8 @@ def _explain(context: DisruptionContext, update: Update, rest: Rest | None) -> N
         context.builder.block(context.view.nodes[name], code, detail, until)
 
 
-def _end_rest_if_resumed(context: DisruptionContext, update: Update) -> None:
-    """Forget the new nodes that were not used, if a person has resumed the update."""
-    if update.key.name not in context.view.snapshot.cluster.resumed_updates:
-        return
+def _end_rest(context: DisruptionContext, update: Update) -> None:
+    """Forget the new nodes that were not used: a person has resumed the update."""
     for each in nodes_not_emptied(context.view, update):
         for key in (REPLACEMENT_ASKED, DRAIN_FAILED):
             because = "a person resumed its rolling update"
@@ -135,6 +136,8 @@ def _forget_marks_of_no_update(context: DisruptionContext) -> None:
                 because = "its batch is over: its whole fleet is being removed"
             elif not drift.reasons and not drift.unknown:
                 because = "its batch is over: it is no longer drifted"
+            elif status.live is not None and not status.live.launch_template_version:
+                because = "its batch is over: its fleet has no launch template"
             else:
                 continue
             context.builder.mark(annotate(node, ROLLING_UPDATE, None, POLICY, because))
@@ -148,9 +151,11 @@ def _drop_undrainable(run: VoluntaryRun, update: Update) -> None:
     time.
     """
     builder, view = run.context.builder, run.context.view
-    begun = {removal.node for removal in builder.removals}
-    because = f"it could not be emptied for {duration(PATIENCE)}: others come first"
-    for name in sorted(update.may_go - begun):
+    begun, in_vain = {removal.node for removal in builder.removals}, update.awaited_in_vain
+    for name in sorted((update.may_go - begun) | in_vain):
+        because = f"it could not be emptied for {duration(PATIENCE)}: others come first"
+        if name in in_vain:
+            because = "the nodes that were launched for it do not count as new"
         node, spent = view.nodes[name], view.at - _tried_since(update, name)
         if is_draining(node) or spent < PATIENCE / 2:
             continue
@@ -178,10 +183,14 @@ def _only_waits(run: VoluntaryRun, node: Node) -> bool:
 
 
 def _tried_since(update: Update, name: NodeName) -> datetime:
-    """Return since when a node of the batch may be drained and is kept by more than its turn."""
-    mark = update.batch[name]
-    ready = [n.ready_changed_at for n in update.successors_taking_pods if n.ready_changed_at]
-    return max(mark.at, mark.waited_until or mark.at, *ready)
+    """Return since when a node of the batch may be drained and is kept by more than its turn.
+
+    Number k waits for k new nodes: those that join later, as demand grows, are none of its own.
+    """
+    mark, ready = update.batch[name], list[datetime]()
+    for nodes in (update.successors_taking_pods, update.not_new):
+        ready += sorted(node.ready_changed_at for node in nodes if node.ready_changed_at)
+    return max(mark.at, mark.waited_until or mark.at, *ready[: mark.number])
 
 
 def _ask(context: DisruptionContext, status: FleetStatus, update: Update) -> None:
@@ -191,13 +200,15 @@ def _ask(context: DisruptionContext, status: FleetStatus, update: Update) -> Non
     then the batch could not leave although its new nodes have joined.
     """
     missing = update.successors_wanted - len(update.successors_taking_pods) - status.launching
+    # A node that is not new was bought as well: one more would be no better.
+    missing -= len(update.not_new)
     taken, noticed = _replaced_by_others(context, update)
     coming, for_new = _replaced_elsewhere(context, update)
     raised = context.builder.targets[status.key] - status.current - len(taken)
     missing -= len(taken) + coming + min(max(0, raised), len(noticed) + for_new)
     going = taken | noticed | {removal.node for removal in context.builder.removals}
     staying = [name for name in update.batch if not is_draining(context.view.nodes[name])]
-    staying = [name for name in staying if name not in going]
+    staying = [name for name in staying if name not in going | update.untold]
     missing = max(missing, len(staying) - context.room.left_for_replaced(status.key))
     if missing <= 0 or not staying:
         return

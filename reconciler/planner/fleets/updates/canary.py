@@ -65,6 +65,8 @@ class Canary:
     """How much longer it is to be watched; None while its watch has not begun."""
     failure: str = ""
     """What shows that its nodes do not work, in words; empty if nothing does."""
+    judged: bool = True
+    """Whether it could be judged now: not while its region has an outage, or the clocks differ."""
 
 
 def stays(node: Node, noticed: Collection[NodeName], settings: PlannerSettings) -> bool:
@@ -72,7 +74,7 @@ def stays(node: Node, noticed: Collection[NodeName], settings: PlannerSettings) 
 
     Args:
         node: The node.
-        noticed: Nodes that EC2 takes back, or recommends to replace.
+        noticed: Nodes that EC2 takes back, or recommends to replace, and nodes that are set aside.
         settings: Which taints are start-up taints.
     """
     leaving = node.unschedulable or is_draining(node) or node.name in noticed
@@ -98,7 +100,7 @@ class Canaries:
             fleets: All fleets.
             instances: Instances by node.
             stuck: Instances that never joined, if they are to be believed.
-            noticed: Nodes that EC2 takes back, or recommends to replace.
+            noticed: Nodes that EC2 takes back, or recommends to replace, and those set aside.
             doubted: Nodes of versions that are not proven.
             snapshot: All nodes, pods, and the clocks.
             settings: The config, in which rolling updates are switched on.
@@ -178,12 +180,13 @@ class Canaries:
     def _unjudged(self, known: SavedFleetState | None) -> Canary:
         """Return what the Lease has about a version that is not proven; an empty one if nothing."""
         if known is None:
-            return Canary()
+            return Canary(judged=False)
         since, seen_at = known.canary_since, known.canary_seen_at
         left = None
         if since is not None:
             left = max(self._canary_time - ((seen_at or since) - since), timedelta(0))
-        return Canary(version=known.canary_version, since=since, seen_at=seen_at, left=left)
+        version = known.canary_version
+        return Canary(version=version, since=since, seen_at=seen_at, left=left, judged=False)
 
     def _pods_since(self, node: Node) -> datetime | None:
         """Return since when the first of the node's pods is there; None without any.
@@ -262,10 +265,17 @@ class Canaries:
         return ""
 
     def _not_ready(self, new: Sequence[Node]) -> str:
-        """Return which node has not taken pods for `instance_init_time` since it last could."""
+        """Return which node has not taken pods for `instance_init_time` since it last could.
+
+        Nodes that are set aside or being ended say nothing: somebody may have stopped their kubelet
+        to look at them.
+        """
         limit = timedelta(seconds=self._settings.instance_init_seconds)
         for node in new:
-            since = unready_since(node, self._instances.get(node.name))
+            instance = self._instances.get(node.name)
+            since = unready_since(node, instance)
+            if instance is not None and not instance.counts:
+                continue
             if since is None or takes_pods(node, self._settings) or self.now - since < limit:
                 continue
             spent = duration(self.now - since)

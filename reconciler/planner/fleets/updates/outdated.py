@@ -16,7 +16,7 @@ from reconciler.model.interruption_annotation import REBALANCE_RECOMMENDATION
 from reconciler.model.text import duration
 from reconciler.planner.disruption_settings import DisruptionReason
 from reconciler.planner.fleets.fleet_nodes import FleetNodes
-from reconciler.planner.fleets.updates.update import Update
+from reconciler.planner.fleets.updates.update import Update, unlike_nodes
 from reconciler.planner.nodes.interruptions import InterruptionNotice
 from reconciler.planner.settings import FleetSettings
 
@@ -100,11 +100,14 @@ def _by_update(node: Node, update: Update | None) -> Outdated | None:
     waits = ""
     if not update.version_told:
         waits = update.because
+    elif node.name in update.untold - update.may_go:
+        waits = "it waits until EC2 shows whether it is still drifted"
     elif node.name not in update.may_go:
         came = len(update.successors_taking_pods)
         waits = f"it waits until {mark.number} new nodes take pods, {came} do"
         if mark.number == 1:
             waits = "it waits until a new node takes pods"
+        waits += unlike_nodes(update)
     return replace(chosen_by_update(update, node, mark.at), waits=waits)
 
 

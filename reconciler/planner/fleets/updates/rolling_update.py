@@ -15,6 +15,7 @@ from datetime import datetime, timedelta
 from typing import Final
 from zoneinfo import ZoneInfo
 
+from reconciler.model.cluster import Node
 from reconciler.model.fleet import Instance
 from reconciler.model.ids import FleetKey, NodeName, Region
 from reconciler.model.plan import UpdateState
@@ -29,8 +30,8 @@ from reconciler.planner.fleets.live import is_told
 from reconciler.planner.fleets.updates.batch_mark import BatchMark, read_mark
 from reconciler.planner.fleets.updates.canary import Canaries, Canary, stays
 from reconciler.planner.fleets.updates.drift import OldAndNew, old_and_new
-from reconciler.planner.fleets.updates.unknown_version import standing_update
-from reconciler.planner.fleets.updates.update import Update
+from reconciler.planner.fleets.updates.unknown_version import DRIFTED_AT_FIRST, standing_update
+from reconciler.planner.fleets.updates.update import Update, unlike_nodes
 from reconciler.planner.nodes.drain_taints import is_draining
 from reconciler.planner.nodes.starting import takes_pods
 from reconciler.planner.settings import PlannerSettings
@@ -50,7 +51,8 @@ def find_updates(
     """Return the rolling updates that are not finished.
 
     Args:
-        fleets: All fleets; departing ones, and those that EC2 does not show, have none.
+        fleets: All fleets; departing ones, those that EC2 does not show, and those without a launch
+            template have none: without a version new nodes cannot be told from old ones.
         instances: Instances by node.
         stuck: Instances that never joined, if they are to be believed.
         noticed: Nodes that EC2 takes back, or recommends to replace.
@@ -61,6 +63,8 @@ def find_updates(
     if settings.rolling_update is None:
         return {}
     fleets = tuple(fleets)
+    aside = (name for name, instance in instances.items() if instance.set_aside)
+    noticed = frozenset(noticed).union(aside)
     drifts = {fleet.key: old_and_new(fleet, fleet.live, instances) for fleet in fleets}
     doubted = _doubted(fleets, drifts, saved_states)
     canaries = Canaries(fleets, instances, stuck, noticed, doubted, snapshot, settings)
@@ -72,8 +76,9 @@ def find_updates(
             standing = standing_update(fleet, instances, saved, snapshot.at, settings)
             if standing is not None:
                 found[fleet.key] = standing
-        elif drift[0]:
+        elif drift[0] and fleet.live is not None and fleet.live.launch_template_version:
             update = _undecided(fleet, drift, noticed, snapshot.at, settings)
+            update = replace(update, not_new=_not_new(fleet, update, instances))
             update = replace(update, canary=_judged(canaries, fleet, update, saved))
             found[fleet.key] = _with_state(fleet, update, canaries.now, snapshot.at, settings)
     return found
@@ -88,14 +93,20 @@ def _undecided(
 ) -> Update:
     """Return the update of a fleet with drifted nodes before its version is judged."""
     assert fleet.live is not None, "without it no node is known to be drifted"
-    old, new = drift
+    known, new = drift
+    version = fleet.live.launch_template_version
+    shown = {node.name for node in new}.union(known)
+    marked = _marked(fleet, version, at)
+    untold = frozenset(marked.keys() - shown)
+    old = {**dict.fromkeys(sorted(untold), DRIFTED_AT_FIRST), **known}
     return Update(
         key=fleet.key,
-        version=fleet.live.launch_template_version,
+        version=version,
         state="waiting",
         because="",
         old=old,
-        batch=_batch(fleet, old, at),
+        untold=untold,
+        batch={name: mark for name, mark in marked.items() if name in old},
         new=tuple(new),
         taking=frozenset(node.name for node in new if takes_pods(node, settings)),
         staying=frozenset(node.name for node in new if stays(node, noticed, settings)),
@@ -122,15 +133,32 @@ def _doubted(
     return frozenset(found)
 
 
-def _batch(
-    fleet: FleetNodes, old: Mapping[NodeName, str], at: datetime
-) -> Mapping[NodeName, BatchMark]:
-    """Return the drifted nodes that are being replaced by the present version, by number."""
-    assert fleet.live is not None
-    version = fleet.live.launch_template_version
-    marks = {n.name: mark for n in fleet.nodes if n.name in old and (mark := read_mark(n, at))}
+def _marked(fleet: FleetNodes, version: str, at: datetime) -> Mapping[NodeName, BatchMark]:
+    """Return the nodes that carry a mark of a batch of the version, by number."""
+    marks = {node.name: mark for node in fleet.nodes if (mark := read_mark(node, at))}
     batch = {name: mark for name, mark in marks.items() if mark.version == version}
     return dict(sorted(batch.items(), key=lambda each: (each[1].number, each[0])))
+
+
+def _not_new(
+    fleet: FleetNodes, update: Update, instances: Mapping[NodeName, Instance]
+) -> tuple[Node, ...]:
+    """Return `Update.not_new`.
+
+    A node that was launched before the batch began may be of the version before, and says nothing.
+    """
+    began = min((mark.at for mark in update.batch.values()), default=None)
+    if began is None:
+        return ()
+    known = {node.name for node in update.new}.union(update.batch)
+    found: list[Node] = []
+    for node in fleet.nodes:
+        instance = instances.get(node.name)
+        launched_at = None if instance is None else instance.launched_at
+        times = [at for at in (node.created_at, launched_at) if at is not None]
+        if node.name not in known and times and min(times) >= began:
+            found.append(node)
+    return tuple(found)
 
 
 def _judged(
@@ -188,10 +216,10 @@ def _state(  # noqa: PLR0911 - one return per state
         local: The time of the maintenance windows.
     """
     if update.batch:
-        nodes = counted_noun(len(update.batch), "node")
+        nodes, more = counted_noun(len(update.batch), "node"), unlike_nodes(update)
         if update.canary.proven:
-            return "rolling", f"a batch of {nodes} is being replaced"
-        return "canary", f"the first node is being replaced: {next(iter(update.batch))}"
+            return "rolling", f"a batch of {nodes} is being replaced{more}"
+        return "canary", f"the first node is being replaced: {next(iter(update.batch))}{more}"
     taking = [node for node in update.new if node.name in update.taking]
     ready = [node.ready_changed_at for node in taking if node.ready_changed_at]
     if update.new and not update.canary.proven:
@@ -214,6 +242,7 @@ def _canary_awaited(
     """Return what the first new node of a version is to do before the next one is replaced.
 
     Empty if it had no pods for `canary_time`: that proves nothing, and one more node is replaced.
+    In an outage it may have had some, which nothing has watched.
 
     Args:
         canary: What is known about the version.
@@ -224,6 +253,8 @@ def _canary_awaited(
     if not ready:
         return "the first new node takes no pods yet"
     left = canary.left
+    if left is None and not canary.judged:
+        return "whether the first new node works cannot be told now"
     if left is None:
         left = min(ready) + timedelta(seconds=rules.canary_seconds) - now
         if left <= timedelta(0):
@@ -265,9 +296,13 @@ def _went_first(fleet: FleetNodes, update: Update) -> bool:
 
 
 def _may_go(fleet: FleetNodes, update: Update) -> frozenset[NodeName]:
-    """Return the batch's nodes that have a new node that takes pods, or need none."""
+    """Return the batch's nodes that have a new node that takes pods, or need none.
+
+    Nodes of which EC2 does not show whether they are drifted wait; drains that have begun go on.
+    """
     came = len(update.successors_taking_pods)
     found = {name for name, mark in update.batch.items() if mark.number <= came}
     draining = {node.name for node in fleet.nodes if is_draining(node)}
-    staying = [name for name in update.batch if name not in draining]
-    return frozenset(found.union(staying[: update.spare]))
+    waiting = update.untold - draining
+    staying = [name for name in update.batch if name not in draining | waiting]
+    return frozenset(found.union(staying[: update.spare]) - waiting)

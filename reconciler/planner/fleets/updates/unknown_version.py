@@ -16,6 +16,8 @@ from reconciler.planner.fleets.updates.update import Update
 from reconciler.planner.nodes.starting import takes_pods
 from reconciler.planner.settings import PlannerSettings
 
+DRIFTED_AT_FIRST: Final = "it was drifted when its batch began"
+"""Why a node of a batch is to be replaced while EC2 does not show from what it was launched."""
 _UNTOLD: Final = (
     "EC2 does not return the number of its launch template version: nothing begins until it does"
 )
@@ -93,7 +95,7 @@ def _with_batch(
     return replace(
         update,
         version=latest.version,
-        old={**dict.fromkeys(marks, "it was drifted when its batch began"), **update.old},
+        old={**dict.fromkeys(marks, DRIFTED_AT_FIRST), **update.old},
         batch=dict(sorted(marks.items(), key=lambda each: (each[1].number, each[0]))),
         new=came,
         taking=frozenset(node.name for node in came if takes_pods(node, settings)),

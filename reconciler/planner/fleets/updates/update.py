@@ -2,12 +2,16 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Final
 
 from reconciler.model.cluster import Node
 from reconciler.model.ids import FleetKey, NodeName
 from reconciler.model.plan import FleetUpdate, UpdateState
+from reconciler.model.text import counted_noun
 from reconciler.planner.fleets.updates.batch_mark import BatchMark
 from reconciler.planner.fleets.updates.canary import Canary
+
+_NAMED_MAX: Final = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,12 +26,17 @@ class Update:
     """Why each node is drifted, in words."""
     batch: Mapping[NodeName, BatchMark]
     """The drifted nodes that are being replaced now, by number."""
+    untold: frozenset[NodeName] = frozenset()
+    """Those of them of which EC2 does not show now whether they are drifted."""
     new: tuple[Node, ...]
     """Nodes that are as the fleet launches them now."""
     taking: frozenset[NodeName] = frozenset()
     """Those of the new nodes that take pods."""
     staying: frozenset[NodeName] = frozenset()
     """Those of them that are neither cordoned nor leaving."""
+    not_new: tuple[Node, ...] = ()
+    """Nodes launched since the batch began that are drifted, or of which EC2 does not show from
+    what they were launched: no node is drained for them, but they were paid for."""
     canary: Canary = field(default_factory=Canary)
     """What is known about the version."""
     spare: int
@@ -68,9 +77,20 @@ class Update:
         return tuple(node for node in gone if node.name in self.taking)
 
     def awaits(self, node: Node) -> bool:
-        """Return whether pods of the batch are to move to the node."""
-        came = any(node.name == each.name for each in self.successors)
+        """Return whether pods of the batch are to move to the node.
+
+        They may have to wait until EC2 shows that the node is new. Ended before that, it would be
+        bought again and again.
+        """
+        came = any(node.name == each.name for each in (*self.successors, *self.not_new))
         return came and (node.name in self.staying or node.name not in self.taking)
+
+    @property
+    def awaited_in_vain(self) -> frozenset[NodeName]:
+        """Return the nodes of the batch that wait for a new node, and got one that is not new."""
+        came = len(self.successors_taking_pods) + len(self.not_new)
+        waiting = self.batch.keys() - self.may_go - self.untold
+        return frozenset(name for name in waiting if self.batch[name].number <= came)
 
     @property
     def passing(self) -> frozenset[NodeName]:
@@ -96,3 +116,12 @@ class Update:
             old=len(self.old),
             new=len(self.new),
         )
+
+
+def unlike_nodes(update: Update) -> str:
+    """Return what to add to what a batch waits for, if nodes joined that do not count as new."""
+    if not update.not_new:
+        return ""
+    named = ", ".join(sorted(node.name for node in update.not_new)[:_NAMED_MAX])
+    joined = counted_noun(len(update.not_new), "node")
+    return f"; not counted as new: {joined} that joined since ({named})"

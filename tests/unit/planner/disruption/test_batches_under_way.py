@@ -14,6 +14,9 @@ from reconciler.model.actions import (
     TaintNode,
 )
 from reconciler.model.cluster import Node, Pod
+from reconciler.model.fleet import TEMPLATE_ID_TAG
+from reconciler.model.frozen import FrozenMap
+from reconciler.model.plan import Plan
 from reconciler.model.saved_state import SavedFleetState
 from reconciler.model.text import rfc3339
 from reconciler.planner.disruption_settings import DisruptionBudget, RollingUpdate
@@ -45,6 +48,7 @@ from tests.unit.planner.disruption.updated_fleet import (
     made_of,
     marked,
     node,
+    remembered,
 )
 from tests.unit.planner.placed import drained
 
@@ -89,6 +93,18 @@ def test_mark_of_no_update_is_taken_off(new: str, rules: RollingUpdate | None) -
     assert drained(made) == []
 
 
+@pytest.mark.parametrize(("number", "leaves"), [(1, True), (2, False)])
+def test_node_that_cannot_be_emptied_leaves_its_batch_though_other_nodes_join(
+    number: int, leaves: bool
+) -> None:
+    """Demand added a node to the fleet every ten minutes, and no other batch ever began."""
+    nodes = [node("a", 90_000, mark=number, began=7800), node("b", 90_000), node("c", 7200)]
+    kept_by_its_pod = on("a", "bare", "2500m", owner=None)
+    objects: list[Node | Pod] = [*nodes, kept_by_its_pod, full("b"), on("c")]
+    made = made_of(*objects, node("d", 300), full("d"), node("e", 60), full("e"), new="c d e")
+    assert marked(made) == ({"a": None} if leaves else {})
+
+
 def test_batch_waits_for_ec2_to_tell_what_its_nodes_were_launched_from() -> None:
     """An answer without their versions ended the update of a fleet in its middle."""
     batch = node("a", 9000, mark=1)
@@ -98,6 +114,56 @@ def test_batch_waits_for_ec2_to_tell_what_its_nodes_were_launched_from() -> None
     snapshot = make_snapshot(batch, full("a"), cloud=cloud, **kept_proof(live))
     made = plan(snapshot, make_settings(FLEET, rolling_update=RULES))
     assert marked(made) == {}
+
+
+def partly_shown(*nodes: Node, shown: bool, second: str = "4", target: int = 5) -> Plan:
+    """The plan of a fleet whose first node is of lt-2 and may not be shown; the others are of lt-1.
+
+    Args:
+        nodes: All nodes, which have pods.
+        shown: Whether EC2 shows the instance of the first one.
+        second: The version of lt-2 from which the fleet launches.
+        target: Its target.
+    """
+    versions = {"launch_template_version": NEW, "further_templates": (("lt-2", second),)}
+    live = make_fleet(FLEET, target, launch_template_id="lt-1", **versions)
+    found = []
+    for number, each in enumerate(nodes):
+        tags = FrozenMap({TEMPLATE_ID_TAG: "lt-1" if number else "lt-2"})
+        found.append(make_instance(each, live, launch_template_version="7", tags=tags))
+    cloud = make_cloud(live, instances=found if shown else found[1:], instances_known=True)
+    proven = remembered(canary_version=NEW, canary_since=ago(86_400), canary_proven=True)
+    known = {**kept_proof(live), "fleet_states": proven}
+    snapshot = make_snapshot(*nodes, *(full(n.name) for n in nodes), cloud=cloud, **known)
+    return plan(snapshot, make_settings(FLEET, rolling_update=RULES))
+
+
+UNSHOWN = [(False, "4"), (True, "$Latest")]
+
+
+@pytest.mark.parametrize(("shown", "second"), UNSHOWN, ids=["no-instance", "no-version"])
+def test_no_second_batch_begins_while_ec2_does_not_show_whether_the_first_is_drifted(
+    shown: bool, second: str
+) -> None:
+    """Twice as many nodes as `max_batch` were under way, and one new node let two of them go."""
+    nodes = [node("a", 9000, mark=1), *(node(name, 9000) for name in "bcd")]
+    made = partly_shown(*nodes, shown=shown, second=second)
+    assert (marked(made), targets(made)) == ({}, [])
+    (update,) = made.updates
+    assert (update.state, update.old) == ("rolling", 4)
+
+
+@pytest.mark.parametrize(("shown", "second"), UNSHOWN, ids=["no-instance", "no-version"])
+def test_no_node_is_bought_for_a_batch_of_which_ec2_does_not_show_whether_it_is_drifted(
+    shown: bool, second: str
+) -> None:
+    """It may be that its node is no longer to be replaced."""
+    nodes = [node("a", 9000, mark=1), *(node(name, 9000) for name in "bcd")]
+    made = partly_shown(*nodes, shown=shown, second=second, target=4)
+    assert (targets(made), drained(made)) == ([], [])
+    (why,) = [each for each in made.kept if each.node == "a"]
+    says = "it waits until EC2 shows whether it is still drifted"
+    assert why.detail == (says if shown else "EC2 does not show its instance i-a")
 
 
 @pytest.mark.parametrize("notice", [("rebalance-recommendation", 20), ("terminate", -110)])

@@ -103,6 +103,22 @@ def test_outage_halts_nothing(pods: tuple[Pod, ...]) -> None:
     assert state(alone) == "halted"
 
 
+@pytest.mark.parametrize(("lease", "outage"), [(False, True), (True, True), (True, False)])
+def test_no_batch_begins_in_an_outage_while_the_first_new_node_was_not_watched(
+    lease: bool, outage: bool
+) -> None:
+    """Its pods crashed, which nothing judges in an outage, and one more node followed it."""
+    changed = {"ready": False, "ready_changed_at": ago(120)} if outage else {}
+    others = [node(name, 9000, **changed) for name in ("p", "q", "r", "s")]
+    objects: list[Node | Pod] = [node("a", 9000), full("a"), node("b", 9000), full("b")]
+    objects += [node("c", 1200), on("c", "app", restarts=30)]
+    known = remembered(canary_version=NEW) if lease else ()
+    made = made_of(*objects, *others, new="c", fleet_states=known)
+    assert (state(made), marked(made)) == ("canary" if outage else "halted", {})
+    if outage:
+        assert made.updates[0].because == "whether the first new node works cannot be told now"
+
+
 BEGUN: dict[str, Any] = {"canary_version": NEW}
 
 

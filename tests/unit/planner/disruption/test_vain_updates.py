@@ -28,6 +28,7 @@ from tests.unit.planner.disruption.updated_fleet import (
     made_of,
     marked,
     node,
+    remembered,
     state,
 )
 from tests.unit.planner.placed import drained
@@ -35,6 +36,7 @@ from tests.unit.planner.placed import drained
 ZONES = ("us-west-2a", "us-west-2b")
 FLEET = replace(make_scene_fleet(), zones=ZONES)
 DAY = 86_400.0
+PROVEN = remembered(canary_version=NEW, canary_since=ago(DAY), canary_proven=True)
 
 
 def pinned(name: str) -> Pod:
@@ -236,3 +238,17 @@ def test_resumed_update_forgets_what_came_in_vain() -> None:
     made = made_of(*nodes, *map(full, "ab"), resumed_updates=(FLEET.name,))
     gone = {(n, key) for n, key, value in annotations_set(made) if value is None}
     assert gone == {(n, key) for n in "ab" for key in ("replacement-asked", "drain-failed")}
+
+
+def test_resume_ends_the_rest_of_an_update_of_which_no_other_node_can_be_replaced() -> None:
+    """The log said that its rest was over, the annotation was gone, and it rested for a day."""
+    nodes = [node("a", DAY, annotations=in_vain(2, 10_800)), node("b", DAY), node("c", 40_000)]
+    objects: list[Node | Pod] = [*nodes, full("a"), full("c"), on("b", owner="Job")]
+    assert state(made_of(*objects, new="c", fleet_states=PROVEN)) == "resting"
+    resumed = (FLEET.name,)
+    made = made_of(*objects, new="c", fleet_states=PROVEN, resumed_updates=resumed)
+    assert [(each.done, each.because) for each in made.resumes] == [(True, "its rest is over")]
+    gone = {(name, key) for name, key, value in annotations_set(made) if value is None}
+    assert gone == {("a", "replacement-asked"), ("a", "drain-failed")}
+    later = [replace(nodes[0], annotations=FrozenMap({})), *objects[1:]]
+    assert marked(made_of(*later, new="c", fleet_states=PROVEN)) == {"a": "8/1"}

@@ -56,6 +56,35 @@ def test_types_that_aws_chooses_by_attributes_are_not_known() -> None:
 
 
 @pytest.mark.parametrize(
+    ("own", "types"),
+    [({"InstanceType": "c6g.large"}, ("m5.large", "c6g.large")), ({}, ())],
+    ids=["known", "unknown"],
+)
+def test_launch_template_without_options_launches_its_own_type_in_its_own_subnet(
+    own: Json, types: tuple[str, ...]
+) -> None:
+    """Its nodes were drifted by what the options of another template say, and so were new ones."""
+    version = {"LaunchTemplateId": "lt-2", "VersionNumber": 1, "LaunchTemplateData": own}
+    options = [{"InstanceType": "m5.large", "SubnetId": "subnet-a"}]
+    first, second = (
+        {"LaunchTemplateSpecification": {"LaunchTemplateId": name, "Version": "1"}}
+        for name in ("lt-1", "lt-2")
+    )
+    answer = {
+        "Fleets": [fleet_json(LaunchTemplateConfigs=[{**first, "Overrides": options}, second])]
+    }
+    (fleet,) = decoded(answer, {"LaunchTemplateVersions": [version]}).fleets
+    assert (fleet.instance_types, fleet.subnet_ids) == (types, ())
+
+
+def test_group_with_a_launch_configuration_has_subnets_and_no_version() -> None:
+    """A rolling update of it could not tell new nodes from old ones: there must be none."""
+    group = group_json(LaunchConfigurationName="lc-1", VPCZoneIdentifier="subnet-b")
+    (found,) = decoded({"AutoScalingGroups": [group]}).fleets
+    assert (found.launch_template_version, found.subnet_ids) == ("", ("subnet-b",))
+
+
+@pytest.mark.parametrize(
     ("changed", "others"),
     [
         ({"Tags": []}, {"fleet-1"}),

@@ -1,0 +1,74 @@
+"""DeschedulerPolicy files of another shape: what would be lost without a word is refused."""
+
+from pathlib import Path
+
+import pytest
+
+from reconciler.model.errors import ConfigError
+from tests.unit.config.documents import load
+
+HEAD = "apiVersion: descheduler/v1alpha2\nkind: DeschedulerPolicy\nprofiles:\n"
+RUN = "- plugins: {deschedule: {enabled: [RemoveFailedPods]}}\n"
+ENTRY = f"{HEAD}{RUN}  pluginConfig:\n  - {{name: DefaultEvictor, "
+PROTECTS = "args: {ignorePvcPods: true}}\n"
+
+
+def refusal(tmp_path: Path, policy: str) -> str:
+    """The one message with which a policy file is refused, its file name left out."""
+    with pytest.raises(ConfigError) as caught:
+        load(tmp_path, policy)
+    (problem,) = caught.value.problems
+    return problem.message.removeprefix("policy.yaml:")
+
+
+@pytest.mark.parametrize(
+    ("policy", "message"),
+    [
+        (
+            f"{ENTRY}arg: {{ignorePvcPods: true}}}}\n",
+            "6:28: key 'arg' is not acted on here: take it out; known are args, name",
+        ),
+        (f"{ENTRY}args: [ignorePvcPods]}}\n", "6:28: args must be a mapping: write `args: {"),
+        (f"{ENTRY}args: ignorePvcPods}}\n", "6:28: args must be a mapping: write `args: {"),
+        (
+            f"{HEAD}{RUN}  pluginConfig:\n    DefaultEvictor: {{ignorePvcPods: true}}\n",
+            "5:3: pluginConfig must be a list: write `pluginConfig: [",
+        ),
+        (
+            f"{ENTRY}{PROTECTS}  - {{name: DefaultEvictor, args: {{minReplicas: 2}}}}\n",
+            "7:5: a second pluginConfig entry of DefaultEvictor: state all its args in one",
+        ),
+    ],
+)
+def test_arguments_of_another_shape_are_refused(tmp_path: Path, policy: str, message: str) -> None:
+    """Protections that are lost without a word evict the pods that the file protects."""
+    assert refusal(tmp_path, policy).startswith(message)
+
+
+@pytest.mark.parametrize(
+    ("rest", "message"),
+    [
+        ("- plugins: {deschedule: [RemoveFailedPods]}\n", "4:13: deschedule must be a mapping"),
+        (
+            "- plugins: {deschedule: {enabled: RemoveFailedPods}}\n",
+            "4:26: enabled must be a list: write `enabled: [ITEM]`",
+        ),
+        (
+            "- plugins: {deschedule: {disabled: RemoveFailedPods}}\n",
+            "4:26: disabled must be a list",
+        ),
+        ("- plugins: [RemoveFailedPods]\n", "4:3: plugins must be a mapping"),
+        ("  name: default\n", "3:1: profiles must be a list"),
+        ("- default\n", "4:3: a profile must be a mapping: write `- name: NAME`"),
+    ],
+)
+def test_plugins_of_another_shape_are_refused(tmp_path: Path, rest: str, message: str) -> None:
+    """Policies that are lost without a word never run, and `validate` finds no fault."""
+    assert refusal(tmp_path, HEAD + rest).startswith(message)
+
+
+def test_empty_parts_of_a_policy_file_are_no_faults(tmp_path: Path) -> None:
+    """A key without a value states nothing, as upstream reads it."""
+    policy = f"{HEAD}- plugins: {{deschedule: , balance: {{enabled: , disabled: []}}}}\n"
+    policy += "  pluginConfig:\n  - {name: DefaultEvictor, args: }\n- pluginConfig:\n  plugins:\n"
+    assert load(tmp_path, policy).descheduler.enabled

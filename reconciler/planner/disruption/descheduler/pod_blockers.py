@@ -9,13 +9,13 @@ import numpy as np
 
 from reconciler.model.cluster import Pod
 from reconciler.model.frozen import NO_LABELS
+from reconciler.model.ids import FleetKey
 from reconciler.model.text import duration
 from reconciler.planner.descheduler_settings import DeschedulerSettings, EvictorSettings
 from reconciler.planner.disruption.blocker import Blocker
 from reconciler.planner.disruption.context import DisruptionContext
 from reconciler.planner.disruption.descheduler.facts import Proposal, age_seconds
 from reconciler.planner.disruption.drains.actions import terms_of
-from reconciler.planner.disruption_settings import ScaleInSettings
 from reconciler.planner.rules import (
     Ruling,
     Subject,
@@ -53,6 +53,8 @@ class PodBlockers:
             dtype=np.bool_,
         )
         """Rows of nodes that pods may be expected on."""
+        self._terms_of: dict[FleetKey, tuple[Terms, Terms]] = {}
+        """By fleet, as thousands of pods of one fleet are asked about."""
         self._replicas: Counter[_Controller] = Counter()
         if evictor.replicas_min:
             self._replicas.update(
@@ -76,28 +78,30 @@ class PodBlockers:
 
     def _rules(self, pod: Pod) -> Blocker | None:
         """Return a blocker if scale-in would not move the pod either."""
-        view = self._context.view
         assert pod.node_name is not None
-        status = view.statuses[view.inventory.fleet_of_node[pod.node_name]]
-        ruling = self._ruling(pod, self._terms(status.settings.scale_in))
+        fleet = self._context.view.inventory.fleet_of_node[pod.node_name]
+        if fleet not in self._terms_of:
+            self._terms_of[fleet] = self._terms(fleet)
+        ruling = self._ruling(pod, *self._terms_of[fleet])
         if ruling.verdict is Verdict.OK:
             return None
         return Blocker(ruling.code, ruling.reason or f"{ruling.code} pods are left alone")
 
-    def _ruling(self, pod: Pod, terms: Terms) -> Ruling:
-        coverage = self._context.builder.budgets.coverage
+    def _ruling(self, pod: Pod, terms: Terms, of_ended: Terms) -> Ruling:
         if pod.finished:
-            bare = replace(terms, move_bare_pods=self._evictor.failed_bare_pods)
-            return fold_failed(Subject(pod=pod), bare)
+            return fold_failed(Subject(pod=pod), of_ended)
+        coverage = self._context.builder.budgets.coverage
         return judge_of(terms, coverage, self._context.view.at).ruling(pod)
 
-    def _terms(self, scale_in: ScaleInSettings) -> Terms:
-        terms = terms_of(scale_in)
-        return replace(
+    def _terms(self, fleet: FleetKey) -> tuple[Terms, Terms]:
+        """Return the terms of a fleet for pods that run, and for those that have ended."""
+        terms = terms_of(self._context.view.statuses[fleet].settings.scale_in)
+        terms = replace(
             terms,
             move_local_storage=terms.move_local_storage or self._evictor.local_storage,
             critical_pods_stay=not self._evictor.system_critical,
         )
+        return terms, replace(terms, move_bare_pods=self._evictor.failed_bare_pods)
 
     def _node(self, pod: Pod) -> Blocker | None:
         """Return a blocker if the pod's node is protected."""

@@ -1,13 +1,12 @@
 """RemoveDuplicates: proposes replicas of one owner that could be spread over more nodes."""
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from operator import attrgetter
 
 import numpy as np
 
 from reconciler.model.cluster import Owner, Pod
-from reconciler.model.ids import NodeName
 from reconciler.planner.descheduler_settings import RemoveDuplicates
 from reconciler.planner.disruption.descheduler.facts import (
     Facts,
@@ -57,34 +56,29 @@ def _share_a_node(pods: Sequence[Pod], facts: Facts) -> bool:
 
 def _uneven(pods: Sequence[Pod], facts: Facts) -> Proposals:
     """Yield the pods of one group that are too many on their node."""
-    view = facts.view
-    held = Counter(facts.expected_on(pods))
     possible = _possible(pods[0], facts)
     if possible.sum() < 2:
         return
+    row_of = facts.view.row_of
     share = -(-len(pods) // int(possible.sum()))
-    names = list(view.nodes)
+    rows = [row_of[name] for name in facts.expected_on(pods) if name is not None]
+    held = np.bincount(rows, minlength=len(possible))
     for pod in sorted(facts.staying(pods), key=eviction_order):
         node = pod.node_name
-        if node is None or held[node] <= share:
+        if node is None or held[row_of[node]] <= share:
             continue
-        below = np.array([held[name] < share for name in names], dtype=np.bool_)
+        count = held[row_of[node]]
         place = yield Proposal(
             pod=pod,
             policy="RemoveDuplicates",
-            reason=f"{held[node]} pods of its owner run on {node}, an even share is {share}",
-            better=possible & below,
+            reason=f"{count} pods of its owner run on {node}, an even share is {share}",
+            better=possible & (held < share),
             leaves=True,
             balances=True,
         )
-        _move(held, node, place)
-
-
-def _move(held: Counter[NodeName | None], node: NodeName, place: NodeName | None) -> None:
-    """Count a pod at the node where it is expected; `place` is None if it stays."""
-    if place is not None:
-        held[node] -= 1
-        held[place] += 1
+        if place is not None:
+            held[row_of[node]] -= 1
+            held[row_of[place]] += 1
 
 
 def _possible(pod: Pod, facts: Facts) -> BoolArray:

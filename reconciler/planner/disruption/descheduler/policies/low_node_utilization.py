@@ -31,9 +31,8 @@ def proposals(arguments: LowNodeUtilization, facts: Facts) -> Proposals:
     under_used[cordoned] = False
     if under_used.sum() <= arguments.number_of_nodes:
         return
-    above, full = usage.above(high), usage.fullness()
-    row_of = facts.view.row_of
-    over_used = [node for node in facts.nodes if above[row_of[node.name]]]
+    full, row_of = usage.fullness(), facts.view.row_of
+    over_used = [node for node in facts.nodes if _over_target(usage, node, high)]
     for node in sorted(over_used, key=lambda node: (-full[row_of[node.name]], node.name)):
         yield from _pods_to_move(arguments, facts, node, usage, (under_used, high))
 
@@ -50,7 +49,7 @@ def _pods_to_move(
     evicted = 0
     for pod in sorted(_pods(arguments, facts, node), key=eviction_order):
         percents = usage.percents(node.name)
-        over = any(percents.get(name, 0.0) > most for name, most in high.items())
+        over = _over_target(usage, node, high)
         if not over or evicted == arguments.evictions_per_node_max:
             return
         place = yield Proposal(
@@ -64,6 +63,12 @@ def _pods_to_move(
         if place is not None:
             evicted += 1
             usage.move(pod, node.name, place)
+
+
+def _over_target(usage: Usage, node: Node, high: Mapping[str, float]) -> bool:
+    """Return whether the node is above a target without the pods that are being deleted."""
+    percents = usage.percents(node.name)
+    return any(percents.get(name, 0.0) > most for name, most in high.items())
 
 
 def _pods(arguments: LowNodeUtilization, facts: Facts, node: Node) -> list[Pod]:

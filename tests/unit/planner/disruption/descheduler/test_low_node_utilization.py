@@ -1,0 +1,27 @@
+"""LowNodeUtilization: which nodes count as over-used and under-used, and which pods go."""
+
+from dataclasses import replace
+
+from reconciler.planner.descheduler_settings import LowNodeUtilization
+from tests.builders import ago
+from tests.unit.planner.disruption.descheduler.scene import descheduling, evicted, nodes, old
+from tests.unit.planner.disruption.scale_in.scene import planned
+
+LOW = LowNodeUtilization(thresholds={"cpu": 20}, target_thresholds={"cpu": 50})
+
+
+def test_pods_that_are_being_deleted_do_not_make_a_node_over_used() -> None:
+    """Pods of the last round take longer to end than `interval`: twice as many went."""
+    settings = descheduling(LOW, interval_seconds=60)
+    pods = [old("a", f"p{i}", cpu="500m", priority=i) for i in range(6)]
+    assert set(evicted(planned(settings, *nodes("a", "b", "c"), *pods))) == {"p0", "p1"}
+    leaving = [replace(pod, deleting=True, deletion_at=ago(-200)) for pod in pods[:2]]
+    new = [old("b", f"n{i}", cpu="500m", seconds=100) for i in range(2)]
+    assert evicted(planned(settings, *nodes("a", "b", "c"), *leaving, *pods[2:], *new)) == {}
+
+
+def test_node_that_pods_are_about_to_leave_is_not_under_used_yet() -> None:
+    """kube-scheduler counts them until they are gone, so the pods would come back."""
+    pods = [old("a", f"p{i}", cpu="500m") for i in range(6)]
+    leaving = replace(old("b", "leaving", cpu="3"), deleting=True, deletion_at=ago(-200))
+    assert evicted(planned(descheduling(LOW), *nodes("a", "b"), *pods, leaving)) == {}

@@ -53,7 +53,7 @@ class PodBlockers:
             dtype=np.bool_,
         )
         """Rows of nodes that pods may be expected on."""
-        self._terms_of: dict[FleetKey, tuple[Terms, Terms]] = {}
+        self._terms_of: dict[FleetKey, Terms] = {}
         """By fleet, as thousands of pods of one fleet are asked about."""
         self._replicas: Counter[_Controller] = Counter()
         if evictor.replicas_min:
@@ -82,26 +82,25 @@ class PodBlockers:
         fleet = self._context.view.inventory.fleet_of_node[pod.node_name]
         if fleet not in self._terms_of:
             self._terms_of[fleet] = self._terms(fleet)
-        ruling = self._ruling(pod, *self._terms_of[fleet])
+        ruling = self._ruling(pod, self._terms_of[fleet])
         if ruling.verdict is Verdict.OK:
             return None
         return Blocker(ruling.code, ruling.reason or f"{ruling.code} pods are left alone")
 
-    def _ruling(self, pod: Pod, terms: Terms, of_ended: Terms) -> Ruling:
+    def _ruling(self, pod: Pod, terms: Terms) -> Ruling:
         if pod.finished:
-            return fold_failed(Subject(pod=pod), of_ended)
+            bare = pod.phase == "Failed" and self._evictor.failed_bare_pods
+            return fold_failed(Subject(pod=pod), replace(terms, move_bare_pods=bare))
         coverage = self._context.builder.budgets.coverage
         return judge_of(terms, coverage, self._context.view.at).ruling(pod)
 
-    def _terms(self, fleet: FleetKey) -> tuple[Terms, Terms]:
-        """Return the terms of a fleet for pods that run, and for those that have ended."""
+    def _terms(self, fleet: FleetKey) -> Terms:
         terms = terms_of(self._context.view.statuses[fleet].settings.scale_in)
-        terms = replace(
+        return replace(
             terms,
             move_local_storage=terms.move_local_storage or self._evictor.local_storage,
             critical_pods_stay=not self._evictor.system_critical,
         )
-        return terms, replace(terms, move_bare_pods=self._evictor.failed_bare_pods)
 
     def _node(self, pod: Pod) -> Blocker | None:
         """Return a blocker if the pod's node is protected."""

@@ -25,6 +25,7 @@ from reconciler.planner.rules import (
     forbidding,
     judge_of,
 )
+from reconciler.planner.rules.annotations import protected_until
 
 _Controller = tuple[str, str, str, str]
 """Namespace, kind, name and UID."""
@@ -90,7 +91,8 @@ class PodBlockers:
     def _ruling(self, pod: Pod, terms: Terms) -> Ruling:
         if pod.finished:
             bare = pod.phase == "Failed" and self._evictor.failed_bare_pods
-            return fold_failed(Subject(pod=pod), replace(terms, move_bare_pods=bare))
+            subject = Subject(pod=pod, protected_until=protected_until(pod, self._context.view.at))
+            return fold_failed(subject, replace(terms, move_bare_pods=bare))
         coverage = self._context.builder.budgets.coverage
         return judge_of(terms, coverage, self._context.view.at).ruling(pod)
 

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import numpy as np
 
@@ -13,8 +13,9 @@ from reconciler.model.ids import FleetKey
 from reconciler.model.text import duration
 from reconciler.planner.descheduler_settings import DeschedulerSettings, EvictorSettings
 from reconciler.planner.disruption.blocker import Blocker
+from reconciler.planner.disruption.blockers.settling import bound_at
 from reconciler.planner.disruption.context import DisruptionContext
-from reconciler.planner.disruption.descheduler.facts import Proposal, age_seconds
+from reconciler.planner.disruption.descheduler.facts import Proposal
 from reconciler.planner.disruption.drains.actions import terms_of
 from reconciler.planner.rules import (
     Ruling,
@@ -143,21 +144,30 @@ class PodBlockers:
         return Blocker("min-replicas", f"its controller has {count} pods, minReplicas is {least}")
 
     def _too_young(self, pod: Pod) -> Blocker | None:
-        """Return a blocker for a new replica, so that replicas are not evicted again and again."""
-        evictor, at = self._evictor, self._context.view.at
-        assert pod.node_name is not None
-        least = max(self._settings.interval_seconds, evictor.age_min_seconds)
+        """Return a blocker for a new replica, so that replicas are not evicted again and again.
+
+        `minPodAge` counts from the start, as upstream. Everything else counts from when the pod was
+        bound to the node: it may have waited hours for it.
+        """
+        at = self._context.view.at
+        started = None if pod.started_at is None else min(pod.started_at, at)
+        left = _left(started, self._evictor.age_min_seconds, at)
         if not pod.finished:
-            status = self._context.view.statuses[
-                self._context.view.inventory.fleet_of_node[pod.node_name]
-            ]
-            least = max(least, status.settings.scale_in.settle_seconds)
-        else:
-            least = evictor.age_min_seconds
-        left = least - age_seconds(pod, at)
+            left = max(left, _left(bound_at(pod, at), self._settled_after(pod), at))
         if left <= 0:
             return None
         return Blocker("young", f"it is too young; {duration(timedelta(seconds=left))} to go")
+
+    def _settled_after(self, pod: Pod) -> float:
+        assert pod.node_name is not None
+        view = self._context.view
+        status = view.statuses[view.inventory.fleet_of_node[pod.node_name]]
+        return max(self._settings.interval_seconds, status.settings.scale_in.settle_seconds)
+
+
+def _left(since: datetime | None, seconds: float, at: datetime) -> float:
+    """Return how many of the seconds have not passed; all of them if it has not begun."""
+    return seconds if since is None else seconds - max(0.0, (at - since).total_seconds())
 
 
 def _controller(pod: Pod) -> _Controller:

@@ -211,9 +211,23 @@ class _Reading:
                 why = f"a second pluginConfig entry of {name}: state all its args in one"
                 self.refuse(item.place, why)
             else:
-                data = to_data(self.mapping(entry, "args"))
-                arguments[name] = (data if isinstance(data, dict) else {}, index)
+                arguments[name] = (self._stated_arguments(name, entry), index)
         return arguments
+
+    def _stated_arguments(self, name: str, entry: Mapping) -> dict[str, object]:
+        """Return what an entry of pluginConfig states as arguments.
+
+        A policy of a config has a key `enabled`, which is no argument of a policy file.
+        """
+        args = self.mapping(entry, "args")
+        if name != EVICTOR and "enabled" in args.entries:
+            why = f"{name} has no argument 'enabled': list what runs under `plugins`"
+            self.refuse(args.entries["enabled"].place, why)
+        return {
+            key: to_data(each.value)
+            for key, each in args.entries.items()
+            if name == EVICTOR or key != "enabled"
+        }
 
     def _enabled(self, profile: Mapping) -> Iterator[str]:
         """Yield the policies that a profile enables; the only other plugin is DefaultEvictor."""

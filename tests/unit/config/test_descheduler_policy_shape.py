@@ -72,3 +72,14 @@ def test_empty_parts_of_a_policy_file_are_no_faults(tmp_path: Path) -> None:
     policy = f"{HEAD}- plugins: {{deschedule: , balance: {{enabled: , disabled: []}}}}\n"
     policy += "  pluginConfig:\n  - {name: DefaultEvictor, args: }\n- pluginConfig:\n  plugins:\n"
     assert load(tmp_path, policy).descheduler.enabled
+
+
+@pytest.mark.parametrize("value", ["true", "false"])
+@pytest.mark.parametrize("rest", [RUN, "- name: default\n"])
+def test_enabled_is_no_argument_of_a_policy_file(tmp_path: Path, value: str, rest: str) -> None:
+    """Upstream has none: a policy ran that `plugins` does not list, and one that said false."""
+    entry = f"  - {{name: RemoveFailedPods, args: {{enabled: {value}}}}}\n"
+    message = refusal(tmp_path, f"{HEAD}{rest}  pluginConfig:\n{entry}")
+    assert message.startswith(
+        "6:37: RemoveFailedPods has no argument 'enabled': list what runs under `plugins`"
+    )

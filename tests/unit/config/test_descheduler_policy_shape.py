@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from reconciler.config.planning.descheduler import descheduler_settings
 from reconciler.model.errors import ConfigError
 from tests.unit.config.documents import load
 
@@ -83,3 +84,27 @@ def test_enabled_is_no_argument_of_a_policy_file(tmp_path: Path, value: str, res
     assert message.startswith(
         "6:37: RemoveFailedPods has no argument 'enabled': list what runs under `plugins`"
     )
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["gen>3", "gen<3", "!old=x", "a in (b)", "!", "=x", "a=b=c", "!a!=b", "a b", "a,,b"],
+)
+def test_node_selector_of_another_form_is_refused(tmp_path: Path, text: str) -> None:
+    """Kubectl reads `gen>3` as a comparison; a label of that name is on no node at all."""
+    policy = f"{HEAD}{RUN}nodeSelector: '{text}'\n"
+    expected = "is not `key=value`, `key!=value`, `key` or `!key` of a label"
+    assert expected in refusal(tmp_path, policy)
+
+
+def test_node_selector_is_read_as_kubectl_reads_it(tmp_path: Path) -> None:
+    """Spaces around a part count for nothing, and `==` is `=`."""
+    text = "example.com/a == b, c != d , ! old, gpu"
+    policy = f"{HEAD}{RUN}nodeSelector: '{text}'\n"
+    settings = descheduler_settings(load(tmp_path, policy).descheduler)
+    assert settings is not None
+    assert settings.nodes is not None
+    chosen = {"example.com/a": "b", "gpu": ""}
+    assert settings.nodes.matches(chosen)
+    for changed in ({"example.com/a": "x"}, {"c": "d"}, {"old": ""}):
+        assert not settings.nodes.matches({**chosen, **changed})

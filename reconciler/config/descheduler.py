@@ -53,6 +53,15 @@ class LabelExpression(Section):
     values: tuple[Name, ...] = ()
     """Label values, for In and NotIn."""
 
+    @model_validator(mode="after")
+    def _as_kubernetes(self) -> Self:
+        """Refuse what the API server refuses; NotIn without values would choose everything."""
+        if self.operator in {"In", "NotIn"} and not self.values:
+            raise wrong_type(f"{self.operator} needs values: state at least one")
+        if self.operator in {"Exists", "DoesNotExist"} and self.values:
+            raise wrong_type(f"{self.operator} has no values: state In or NotIn, or no values")
+        return self
+
 
 class LabelSelector(Section):
     """A Kubernetes label selector."""

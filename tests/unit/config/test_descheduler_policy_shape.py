@@ -108,3 +108,20 @@ def test_node_selector_is_read_as_kubectl_reads_it(tmp_path: Path) -> None:
     assert settings.nodes.matches(chosen)
     for changed in ({"example.com/a": "x"}, {"c": "d"}, {"old": ""}):
         assert not settings.nodes.matches({**chosen, **changed})
+
+
+@pytest.mark.parametrize(
+    ("expression", "message"),
+    [
+        ("operator: NotIn", "NotIn needs values: state at least one"),
+        ("operator: In, values: []", "In needs values: state at least one"),
+        ("operator: Exists, values: [x]", "Exists has no values: state In or NotIn, or no values"),
+        ("operator: DoesNotExist, values: [x]", "DoesNotExist has no values"),
+    ],
+)
+def test_label_expression_that_kubernetes_refuses_is_refused(
+    tmp_path: Path, expression: str, message: str
+) -> None:
+    """NotIn whose values were forgotten chooses every pod, and all of them may go."""
+    selector = f"labelSelector: {{matchExpressions: [{{key: team, {expression}}}]}}"
+    assert message in refusal(tmp_path, f"{ENTRY}args: {{{selector}}}}}\n")

@@ -6,6 +6,7 @@ import pytest
 
 from reconciler.config.planning.descheduler import descheduler_settings
 from reconciler.model.errors import ConfigError
+from reconciler.planner.descheduler_settings import TopologySpread
 from tests.unit.config.documents import load
 
 HEAD = "apiVersion: descheduler/v1alpha2\nkind: DeschedulerPolicy\nprofiles:\n"
@@ -125,3 +126,33 @@ def test_label_expression_that_kubernetes_refuses_is_refused(
     """NotIn whose values were forgotten chooses every pod, and all of them may go."""
     selector = f"labelSelector: {{matchExpressions: [{{key: team, {expression}}}]}}"
     assert message in refusal(tmp_path, f"{ENTRY}args: {{{selector}}}}}\n")
+
+
+@pytest.mark.parametrize(
+    ("name", "args", "message"),
+    [
+        ("RemovePodsHavingTooManyRestarts", "podRestartThreshold: 0", "must be 1 or more, not 0"),
+        ("RemovePodsViolatingNodeAffinity", "nodeAffinityType: []", "state at least one type"),
+        (
+            "RemovePodsViolatingNodeTaints",
+            "excludedTaints: [a], includedTaints: [b]",
+            "state `excludedTaints` or `includedTaints`, not both",
+        ),
+    ],
+)
+def test_arguments_that_upstream_refuses_are_refused(
+    tmp_path: Path, name: str, args: str, message: str
+) -> None:
+    """A threshold of 0 evicts every pod, and without a type of affinity the policy does nothing."""
+    entry = f"  pluginConfig:\n  - {{name: {name}, args: {{{args}}}}}\n"
+    assert message in refusal(tmp_path, f"{HEAD}{RUN}{entry}")
+
+
+def test_empty_list_of_constraints_is_the_default(tmp_path: Path) -> None:
+    """Upstream takes DoNotSchedule then; a policy that looks at nothing is never meant."""
+    name = "RemovePodsViolatingTopologySpreadConstraint"
+    policy = f"{HEAD}- plugins: {{balance: {{enabled: [{name}]}}}}\n"
+    policy += f"  pluginConfig:\n  - {{name: {name}, args: {{constraints: []}}}}\n"
+    settings = descheduler_settings(load(tmp_path, policy).descheduler)
+    assert settings is not None
+    assert settings.profiles[0].policies == (TopologySpread(hard=True, soft=False),)

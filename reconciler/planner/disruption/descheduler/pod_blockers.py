@@ -137,10 +137,13 @@ class PodBlockers:
         return None
 
     def _replicas_min(self, pod: Pod) -> Blocker | None:
+        """Return a blocker if its controller has too few pods; one that has ended is not missed."""
         least = self._evictor.replicas_min
-        if not least or pod.owner is None or self._replicas[_controller(pod)] >= least:
+        if not least or pod.finished or pod.owner is None:
             return None
         count = self._replicas[_controller(pod)]
+        if count >= least:
+            return None
         return Blocker("min-replicas", f"its controller has {count} pods, minReplicas is {least}")
 
     def _too_young(self, pod: Pod) -> Blocker | None:

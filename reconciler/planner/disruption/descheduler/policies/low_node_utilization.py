@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from reconciler.model.cluster import Node, Pod
 from reconciler.model.frozen import FrozenMap
+from reconciler.model.ids import ResourceName
 from reconciler.planner.descheduler_settings import LowNodeUtilization
 from reconciler.planner.disruption.descheduler.facts import (
     Facts,
@@ -44,7 +45,10 @@ def _pods_to_move(
     usage: Usage,
     target: tuple[BoolArray, Mapping[str, float]],
 ) -> Proposals:
-    """Yield pods of one node while it is above its target."""
+    """Yield pods of one node while it is above its target.
+
+    A pod that requests nothing of what is above the target would go in vain.
+    """
     under_used, high = target
     evicted = 0
     for pod in sorted(_pods(arguments, facts, node), key=eviction_order):
@@ -52,6 +56,8 @@ def _pods_to_move(
         over = _over_target(usage, node, high)
         if not over or evicted == arguments.evictions_per_node_max:
             return
+        if not any(pod.spec.requests.get(name) for name in over):
+            continue
         place = yield Proposal(
             pod=pod,
             policy="LowNodeUtilization",
@@ -65,10 +71,13 @@ def _pods_to_move(
             usage.move(pod, node.name, place)
 
 
-def _over_target(usage: Usage, node: Node, high: Mapping[str, float]) -> bool:
-    """Return whether the node is above a target without the pods that are being deleted."""
+def _over_target(usage: Usage, node: Node, high: Mapping[str, float]) -> list[ResourceName]:
+    """Return the resources of which a node is above its target.
+
+    Pods that are being deleted are left out.
+    """
     percents = usage.percents(node.name)
-    return any(percents.get(name, 0.0) > most for name, most in high.items())
+    return [ResourceName(name) for name, most in high.items() if percents.get(name, 0.0) > most]
 
 
 def _pods(arguments: LowNodeUtilization, facts: Facts, node: Node) -> list[Pod]:

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from reconciler.planner.descheduler_settings import LowNodeUtilization
-from tests.builders import ago
+from tests.builders import ago, labelled
 from tests.unit.planner.disruption.descheduler.scene import descheduling, evicted, nodes, old
 from tests.unit.planner.disruption.scale_in.scene import planned
 
@@ -25,3 +25,22 @@ def test_node_that_pods_are_about_to_leave_is_not_under_used_yet() -> None:
     pods = [old("a", f"p{i}", cpu="500m") for i in range(6)]
     leaving = replace(old("b", "leaving", cpu="3"), deleting=True, deletion_at=ago(-200))
     assert evicted(planned(descheduling(LOW), *nodes("a", "b"), *pods, leaving)) == {}
+
+
+def test_pods_that_request_nothing_of_what_is_over_used_stay() -> None:
+    """The pod that fills the node may not go, and the node stays as full without the others."""
+    kept = labelled(**{"karpenter.sh/do-not-disrupt": "true"})
+    large = old("a", "large", cpu="3", annotations=kept)
+    small = [old("a", f"best-{i}", cpu="0") for i in range(5)]
+    assert evicted(planned(descheduling(LOW), *nodes("a", "b"), large, *small)) == {}
+    useful = old("a", "useful", cpu="500m")
+    made = planned(descheduling(LOW), *nodes("a", "b"), large, *small, useful)
+    assert list(evicted(made)) == ["useful"]
+
+
+def test_every_pod_lowers_the_number_of_pods_of_a_node() -> None:
+    """With a threshold of `pods` a pod without requests helps as much as any other."""
+    policy = LowNodeUtilization(thresholds={"pods": 5}, target_thresholds={"pods": 10})
+    offered = nodes("a")[0].allocatable["pods"]
+    pods = [old("a", f"p{i}", cpu="0") for i in range(offered // 10 + 2)]
+    assert len(evicted(planned(descheduling(policy), *nodes("a", "b"), *pods))) == 2

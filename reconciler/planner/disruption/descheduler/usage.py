@@ -71,10 +71,15 @@ class Usage:
         return {name: 100.0 * float(used) / float(offer) for name, used, offer in values if offer}
 
     def below(self, thresholds: Percents) -> BoolArray:
-        """Return the examined nodes that are at or below all thresholds."""
+        """Return the examined nodes that are at or below all thresholds.
+
+        A node that does not offer one of the resources is not: one without GPUs relieves no GPU
+        node, and has no GPUs to use better.
+        """
         percents, found = self._percents(), self.looked_at.copy()
         for name, most in thresholds.items():
-            found &= percents[:, self._names.index(ResourceName(name))] <= most
+            at = self._names.index(ResourceName(name))
+            found &= self._offered[:, at] & (percents[:, at] <= most)
         return found
 
     def above(self, thresholds: Percents, more: Pod) -> BoolArray:

@@ -2,11 +2,14 @@
 
 from dataclasses import replace
 
-from reconciler.planner.descheduler_settings import LowNodeUtilization
-from tests.builders import ago, labelled
-from tests.unit.planner.disruption.descheduler.scene import descheduling, evicted, nodes, old
+from reconciler.model.actions import TaintNode
+from reconciler.model.cluster import Node
+from reconciler.planner.descheduler_settings import HighNodeUtilization, LowNodeUtilization
+from tests.builders import ago, labelled, make_settings
+from tests.unit.planner.disruption.descheduler.scene import FLEET, descheduling, evicted, nodes, old
 from tests.unit.planner.disruption.scale_in.scene import planned
 
+GPU = "nvidia.com/gpu"
 LOW = LowNodeUtilization(thresholds={"cpu": 20}, target_thresholds={"cpu": 50})
 
 
@@ -44,3 +47,34 @@ def test_every_pod_lowers_the_number_of_pods_of_a_node() -> None:
     offered = nodes("a")[0].allocatable["pods"]
     pods = [old("a", f"p{i}", cpu="0") for i in range(offered // 10 + 2)]
     assert len(evicted(planned(descheduling(policy), *nodes("a", "b"), *pods))) == 2
+
+
+def with_gpus(name: str) -> Node:
+    """A node of 4 CPUs and 4 GPUs."""
+    (node,) = nodes(name)
+    return replace(node, allocatable=type(node.allocatable)({**node.allocatable, GPU: 4}))
+
+
+def test_node_without_gpus_is_not_an_under_used_gpu_node() -> None:
+    """`numberOfNodes` counts GPU nodes with room, and only they relieve others."""
+    policy = LowNodeUtilization(
+        thresholds={GPU: 20}, target_thresholds={GPU: 50}, number_of_nodes=1
+    )
+    pods = [old("a", f"g{i}", cpu="100m", requests={GPU: 1}) for i in range(4)]
+    gpu_nodes = with_gpus("a"), with_gpus("b")
+    assert evicted(planned(descheduling(policy), *gpu_nodes, *nodes("c", "d"), *pods)) == {}
+    made = planned(descheduling(policy), *gpu_nodes, with_gpus("c"), *pods)
+    assert len(evicted(made)) == 2
+
+
+def test_node_without_gpus_is_not_emptied_because_it_uses_none() -> None:
+    """HighNodeUtilization would take the pods off CPU nodes that are full of them."""
+    fleet = replace(FLEET, min_capacity=0)
+    policy = HighNodeUtilization(thresholds={GPU: 20})
+    settings = replace(
+        make_settings(fleet), descheduler=descheduling(policy).descheduler, consolidation=False
+    )
+    used = [old("a", f"g{i}", cpu="100m", requests={GPU: 1}) for i in range(4)]
+    full = old("b", cpu="3500m")
+    made = planned(settings, with_gpus("a"), *nodes("b"), *used, full)
+    assert [each for each in made.actions if isinstance(each, TaintNode)] == []

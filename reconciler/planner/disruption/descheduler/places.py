@@ -69,6 +69,8 @@ class Places:
         if proposal.better is not None:
             would_do &= proposal.better
         would_do[own] = False
+        if not would_do.any():
+            return _no_destination(proposal)
         key = pod_class.number, own, proposal.leaves, would_do.tobytes()
         if key in self._refused:
             return self._refused[key]

@@ -5,7 +5,7 @@ Argument names and defaults: sigs.k8s.io/descheduler, README and plugin types, v
 
 from typing import Annotated, Final, Literal, Self, TypeAlias
 
-from pydantic import AfterValidator, BeforeValidator, Field, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, field_validator, model_validator
 
 from reconciler.config import scalars
 from reconciler.config.base import Section
@@ -16,6 +16,7 @@ from reconciler.config.types import (
     Integer,
     Name,
     Percent,
+    PositiveCount,
     PositiveSeconds,
     Text,
     must_be,
@@ -52,6 +53,15 @@ class LabelExpression(Section):
     """In, NotIn, Exists or DoesNotExist."""
     values: tuple[Name, ...] = ()
     """Label values, for In and NotIn."""
+
+    @model_validator(mode="after")
+    def _as_kubernetes(self) -> Self:
+        """Refuse what the API server refuses; NotIn without values would choose everything."""
+        if self.operator in {"In", "NotIn"} and not self.values:
+            raise wrong_type(f"{self.operator} needs values: state at least one")
+        if self.operator in {"Exists", "DoesNotExist"} and self.values:
+            raise wrong_type(f"{self.operator} has no values: state In or NotIn, or no values")
+        return self
 
 
 class LabelSelector(Section):
@@ -168,6 +178,12 @@ class RemovePodsViolatingNodeAffinity(SelectingPolicy):
     ] = Field(default=("requiredDuringSchedulingIgnoredDuringExecution",), alias="nodeAffinityType")
     """Which affinity it looks at."""
 
+    @model_validator(mode="after")
+    def _needs_a_type(self) -> Self:
+        if not self.node_affinity_type:
+            raise wrong_type("nodeAffinityType is empty: no pod would go; state at least one type")
+        return self
+
 
 class RemovePodsViolatingNodeTaints(SelectingPolicy):
     """Pods that do not tolerate a taint of their node."""
@@ -179,6 +195,12 @@ class RemovePodsViolatingNodeTaints(SelectingPolicy):
     include_prefer_no_schedule: Boolean = Field(default=False, alias="includePreferNoSchedule")
     """Whether PreferNoSchedule taints count."""
 
+    @model_validator(mode="after")
+    def _not_both(self) -> Self:
+        if self.excluded_taints and self.included_taints:
+            raise wrong_type("state `excludedTaints` or `includedTaints`, not both")
+        return self
+
 
 class TopologySpreadPolicy(SelectingPolicy):
     """Pods that make a topology spread too uneven."""
@@ -187,11 +209,16 @@ class TopologySpreadPolicy(SelectingPolicy):
         Annotated[Literal["DoNotSchedule", "ScheduleAnyway"], BeforeValidator(scalars.any_text)],
         ...,
     ] = ("DoNotSchedule",)
-    """Which constraints count."""
+    """Which constraints count; an empty list is the default."""
     topology_balance_node_fit: Annotated[
         Boolean, must_be(expected=True, why="a place that fits is always looked for")
     ] = Field(default=True, alias="topologyBalanceNodeFit")
     """Whether a place that fits is looked for; always done here."""
+
+    @field_validator("constraints", mode="after")
+    @classmethod
+    def _default_of_none(cls, stated: tuple[str, ...]) -> tuple[str, ...]:
+        return stated or ("DoNotSchedule",)
 
 
 _POD_STATES = frozenset(
@@ -223,7 +250,7 @@ PodState: TypeAlias = Annotated[Name, AfterValidator(_known_state)]
 class RemovePodsHavingTooManyRestarts(SelectingPolicy):
     """Pods whose containers keep restarting."""
 
-    pod_restart_threshold: Count = Field(default=100, alias="podRestartThreshold")
+    pod_restart_threshold: PositiveCount = Field(default=100, alias="podRestartThreshold")
     """Restarts, over all containers, from which a pod is evicted."""
     including_init_containers: Boolean = Field(default=False, alias="includingInitContainers")
     """Whether init containers count."""

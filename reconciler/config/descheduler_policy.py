@@ -14,7 +14,7 @@ from reconciler.config.default_evictor import DEFAULT_EVICTOR, DefaultEvictor, N
 from reconciler.config.descheduler import UNDO_EACH_OTHER, Descheduler, Policies
 from reconciler.config.faults import quoted
 from reconciler.config.problems import Location, from_validation
-from reconciler.config.tree import Mapping, Place, Sequence, place_of, text_of, to_data
+from reconciler.config.tree import Item, Mapping, Place, Sequence, place_of, text_of, to_data
 from reconciler.config.types import Seconds, Text
 from reconciler.model.errors import Problem
 
@@ -30,6 +30,8 @@ _KEYS: Final = frozenset(
     {"apiVersion", "kind", "profiles", "nodeSelector", "gracePeriodSeconds", *_LIMITS}
 )
 _PROFILE_KEYS: Final = frozenset({"name", "pluginConfig", "plugins"})
+_PLUGIN_KEYS: Final = frozenset({"name", "args"})
+_POINT_KEYS: Final = frozenset({"enabled", "disabled"})
 _POLICY_POINTS: Final = ("balance", "deschedule")
 _EVICTOR_POINTS: Final = ("filter", "preEvictionFilter", "evict", "sort", "presort")
 _POLICY_NAMES: Final = tuple(field.alias for field in Policies.model_fields.values())
@@ -86,7 +88,8 @@ def with_policy_file(descheduler: Descheduler, raw: bytes) -> DeschedulerOfFile:
         if ours not in descheduler.model_fields_set:
             update |= reading.stated(theirs, ours)
     profiles = tuple(
-        reading.profile(number, item.value, item.place) for number, item in root.items("profiles")
+        reading.profile(number, item.value, item.place)
+        for number, item in reading.listed(root, "profiles")
     )
     low = any(each.policies.low_node_utilization.enabled for each in profiles)
     high = any(each.policies.high_node_utilization.enabled for each in profiles)
@@ -131,7 +134,22 @@ class _Reading:
         """Refuse keys that would be ignored."""
         for key, entry in mapping.entries.items():
             if key not in known:
-                self.refuse(entry.place, f"{what} {quoted(key)} is not acted on here")
+                names = ", ".join(sorted(known))
+                why = f"{what} {quoted(key)} is not acted on here: take it out; known are {names}"
+                self.refuse(entry.place, why)
+
+    def mapping(self, parent: Mapping, key: str) -> Mapping:
+        """Return the mapping under `key`, an empty one without any; refuse a list or a text."""
+        if parent.states(key) and not isinstance(parent.get(key), Mapping):
+            why = f"{key} must be a mapping: write `{key}: {{KEY: VALUE}}`"
+            self.refuse(parent.entries[key].place, why)
+        return parent.mapping(key)
+
+    def listed(self, parent: Mapping, key: str) -> Iterator[tuple[int, Item]]:
+        """Yield the numbered items of the list under `key`; refuse a mapping or a text."""
+        if parent.states(key) and not isinstance(parent.get(key), Sequence):
+            self.refuse(parent.entries[key].place, f"{key} must be a list: write `{key}: [ITEM]`")
+        return parent.items(key)
 
     def stated(self, theirs: str, ours: str) -> dict[str, object]:
         """Return our field and its value where the file states it."""
@@ -144,7 +162,7 @@ class _Reading:
     def profile(self, number: int, profile: object, place: Place) -> FileProfile:
         """Return one profile: the policies that it enables, with their arguments, its evictor."""
         if not isinstance(profile, Mapping):
-            self.refuse(place, "a profile must be a mapping")
+            self.refuse(place, "a profile must be a mapping: write `- name: NAME`")
             return FileProfile.model_construct()
         self.refuse_unknown(profile, _PROFILE_KEYS, "key")
         arguments = self._arguments(profile)
@@ -180,34 +198,52 @@ class _Reading:
     def _arguments(self, profile: Mapping) -> dict[str, tuple[dict[str, object], int]]:
         """Return arguments by plugin name, with their index in the list."""
         arguments: dict[str, tuple[dict[str, object], int]] = {}
-        for index, item in profile.items("pluginConfig"):
+        for index, item in self.listed(profile, "pluginConfig"):
             entry = item.value
             name = entry.text("name") if isinstance(entry, Mapping) else None
             if name is None or not isinstance(entry, Mapping):
-                self.refuse(item.place, "a pluginConfig entry needs a name")
-            elif name != EVICTOR and name not in _POLICY_NAMES:
+                self.refuse(item.place, "a pluginConfig entry needs a name: write `- name: PLUGIN`")
+                continue
+            self.refuse_unknown(entry, _PLUGIN_KEYS, "key")
+            if name != EVICTOR and name not in _POLICY_NAMES:
                 self.refuse(item.place, f"unknown plugin {quoted(name)}")
+            elif name in arguments:
+                why = f"a second pluginConfig entry of {name}: state all its args in one"
+                self.refuse(item.place, why)
             else:
-                data = to_data(entry.mapping("args"))
-                arguments[name] = (data if isinstance(data, dict) else {}, index)
+                arguments[name] = (self._stated_arguments(name, entry), index)
         return arguments
+
+    def _stated_arguments(self, name: str, entry: Mapping) -> dict[str, object]:
+        """Return what an entry of pluginConfig states as arguments.
+
+        A policy of a config has a key `enabled`, which is no argument of a policy file.
+        """
+        args = self.mapping(entry, "args")
+        if name != EVICTOR and "enabled" in args.entries:
+            why = f"{name} has no argument 'enabled': list what runs under `plugins`"
+            self.refuse(args.entries["enabled"].place, why)
+        return {
+            key: to_data(each.value)
+            for key, each in args.entries.items()
+            if name == EVICTOR or key != "enabled"
+        }
 
     def _enabled(self, profile: Mapping) -> Iterator[str]:
         """Yield the policies that a profile enables; the only other plugin is DefaultEvictor."""
-        plugins = profile.mapping("plugins")
+        plugins = self.mapping(profile, "plugins")
         points = frozenset({*_POLICY_POINTS, *_EVICTOR_POINTS})
         self.refuse_unknown(plugins, points, "extension point")
         for point, entry in plugins.entries.items():
             if point not in points:
                 continue
-            listed = plugins.mapping(point)
-            self.refuse_unknown(listed, frozenset({"enabled", "disabled"}), "key")
-            disabled = listed.get("disabled")
-            if isinstance(disabled, Sequence) and disabled.items:
+            listed = self.mapping(plugins, point)
+            self.refuse_unknown(listed, _POINT_KEYS, "key")
+            if any(True for _ in self.listed(listed, "disabled")):
                 why = "nothing is enabled by default but DefaultEvictor, which cannot be disabled"
                 self.refuse(entry.place, why)
             known = _POLICY_NAMES if point in _POLICY_POINTS else (EVICTOR,)
-            for _, item in listed.items("enabled"):
+            for _, item in self.listed(listed, "enabled"):
                 name = text_of(item.value)
                 if name is None or name not in known:
                     self.refuse(item.place, f"unknown policy {quoted(name or '')}")

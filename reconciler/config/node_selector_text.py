@@ -1,6 +1,7 @@
 """Node selectors written as text: `key=value,other!=value,key,!key`."""
 
-from reconciler.config.faults import wrong_type
+from reconciler.config.faults import quoted, wrong_type
+from reconciler.config.rules.labels import malformed
 from reconciler.model.selectors import LabelSelector, Requirement
 
 
@@ -8,7 +9,8 @@ def parse_node_selector(text: str) -> LabelSelector | None:
     """Return the selector; None for an empty text.
 
     Raises:
-        PydanticCustomError: It has another form; sets (`key in (a, b)`) are not supported.
+        PydanticCustomError: It has another form; sets (`key in (a, b)`) and comparisons (`key>3`)
+            are not supported.
     """
     if not text.strip():
         return None
@@ -23,15 +25,11 @@ def checked_node_selector(text: str) -> str:
 
 def _requirement(part: str) -> Requirement:
     key, operator, value = part.strip().replace("==", "=").partition("=")
-    if "(" in part or ")" in part or not key.strip("! "):
-        raise wrong_type(f"{part.strip()!r} is not `key=value`, `key!=value`, `key` or `!key`")
+    absent, differs = key.startswith("!"), bool(operator) and key.endswith("!")
+    key, value = key.removeprefix("!").removesuffix("!" if differs else "").strip(), value.strip()
+    if (absent and operator) or next(malformed("label", key, value), None) is not None:
+        form = "`key=value`, `key!=value`, `key` or `!key`"
+        raise wrong_type(f"{quoted(part.strip())} is not {form} of a label")
     if not operator:
-        named = key.strip()
-        absent = named.startswith("!")
-        return Requirement(key=named.lstrip("! "), operator="DoesNotExist" if absent else "Exists")
-    differs = key.endswith("!")
-    return Requirement(
-        key=key.rstrip("! ").strip(),
-        operator="NotIn" if differs else "In",
-        values=(value.strip(),),
-    )
+        return Requirement(key=key, operator="DoesNotExist" if absent else "Exists")
+    return Requirement(key=key, operator="NotIn" if differs else "In", values=(value,))

@@ -1,6 +1,8 @@
 """Sector configs for tests, and what was found in them."""
 
-from reconciler.config.loader import parse_config
+from pathlib import Path
+
+from reconciler.config.loader import load_config, parse_config
 from reconciler.config.schema import SectorConfig
 from reconciler.model.errors import ConfigError, Problem
 
@@ -72,3 +74,11 @@ def found(text: str | bytes, cluster_name: str | None = None) -> list[tuple[str,
     """Code, path, line and column of every fault."""
     problems = problems_of(text, cluster_name)
     return [(p.code, p.path, p.line, p.column) for p in problems]
+
+
+def load(tmp_path: Path, policy: str, extra: str = "") -> SectorConfig:
+    """A config with a policy file beside it."""
+    (tmp_path / "policy.yaml").write_text(policy)
+    file = tmp_path / "sectors.yaml"
+    file.write_text(f"descheduler:\n  enabled: true\n  policy_file: policy.yaml\n{extra}")
+    return load_config(file)

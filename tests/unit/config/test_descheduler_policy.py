@@ -8,10 +8,9 @@ import pytest
 from reconciler.config.descheduler import Policies
 from reconciler.config.loader import load_config, read_config
 from reconciler.config.planning.descheduler import descheduler_settings
-from reconciler.config.schema import SectorConfig
 from reconciler.model.errors import ConfigError
 from reconciler.planner.descheduler_settings import EvictorSettings, FailedPods, NodeTaints
-from tests.unit.config.documents import config_of
+from tests.unit.config.documents import config_of, load
 
 POLICY = """\
 apiVersion: descheduler/v1alpha2
@@ -37,14 +36,6 @@ profiles:
       enabled:
       - RemovePodsHavingTooManyRestarts
 """
-
-
-def load(tmp_path: Path, policy: str, extra: str = "") -> SectorConfig:
-    """A config with a policy file beside it."""
-    (tmp_path / "policy.yaml").write_text(policy)
-    file = tmp_path / "sectors.yaml"
-    file.write_text(f"descheduler:\n  enabled: true\n  policy_file: policy.yaml\n{extra}")
-    return load_config(file)
 
 
 def test_policy_file_enables_its_policies_with_their_arguments(tmp_path: Path) -> None:

@@ -37,11 +37,14 @@ class Evictor:
         self._facts = facts
         self._places = places
         self._settings = settings
+        self._settled: dict[NodeName, bool] = {}
+        """The nodes that were asked about so far; all pods of a node have one answer."""
 
     def run(self, profile: Profile, policies: Iterable[Proposals]) -> None:
         """Run the policies of a profile in order."""
         blockers = PodBlockers(self._context, self._settings, profile.evictor)
         for proposals in policies:
+            self._places.searches.begin_policy()
             try:
                 proposal = next(proposals)
                 while True:
@@ -83,13 +86,19 @@ class Evictor:
         node = proposal.pod.node_name
         if not proposal.balances or node is None:
             return None
-        view = self._context.view
-        status = view.statuses[view.inventory.fleet_of_node[node]]
-        pods, settings = view.pods_on.get(node, ()), status.settings.scale_in
-        until = settled_at(pods, "scale-in", settings, view.at)
-        if until is None or until <= view.at:
+        if node not in self._settled:
+            self._settled[node] = self._has_settled(node)
+        if self._settled[node]:
             return None
         return Blocker("settling", f"a pod came to {node} a short time ago")
+
+    def _has_settled(self, node: NodeName) -> bool:
+        view = self._context.view
+        status = view.statuses[view.inventory.fleet_of_node[node]]
+        until = settled_at(
+            view.pods_on.get(node, ()), "scale-in", status.settings.scale_in, view.at
+        )
+        return until is None or until <= view.at
 
     def _limit(self, proposal: Proposal) -> Blocker | None:
         return self._context.ledger.pod_blocker(proposal.pod, self._settings)

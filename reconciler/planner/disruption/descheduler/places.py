@@ -8,6 +8,12 @@ from reconciler.model.ids import NodeName
 from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.disruption.blocker import Blocker
 from reconciler.planner.disruption.descheduler.facts import Proposal
+from reconciler.planner.disruption.descheduler.search_limit import (
+    TURN_SECONDS,
+    TURNS,
+    VAIN_FOR_ALL,
+    SearchLimit,
+)
 from reconciler.planner.disruption.simulator.lifted_headroom import LiftedHeadroom
 from reconciler.planner.placement.arrays import BoolArray, FloatArray
 from reconciler.planner.placement.classes import PodClass
@@ -15,12 +21,19 @@ from reconciler.planner.placement.filters.resources import CPU_AND_MEMORY
 from reconciler.planner.placement.preferences import Preferences
 from reconciler.planner.placement.simulation import MOVES
 
+_OTHERS_FIRST = (
+    f"places for {VAIN_FOR_ALL} others were looked for in vain; its turn comes within"
+    f" {TURNS * TURN_SECONDS // 60} minutes"
+)
 _FULL = 100.0
 """The highest score that one plugin of kube-scheduler gives."""
 
 
 class Places:
     """Asks the what-if cluster for a place for one pod after another.
+
+    As long as no pod is placed, equal questions have equal answers: thousands of replicas that have
+    to stay are asked about in each plan, so what was refused once is not searched for again.
 
     Args:
         builder: The plan in progress.
@@ -34,6 +47,12 @@ class Places:
         self._open = np.array([node.name not in closed for node in nodes], dtype=np.bool_)
         self._preferences = Preferences(builder.sim, nodes)
         self._headroom = LiftedHeadroom(builder)
+        self._refused: dict[tuple[int, int, bool, bytes], Blocker] = {}
+        """By class, row, `leaves` and rows that would do: why there was no place."""
+        self._takers: dict[int, BoolArray] = {}
+        """By class: the nodes that have room for a pod more, with all pods where they are."""
+        self.searches = SearchLimit(builder.view.at)
+        """How many more searches may fail."""
 
     def take(self, proposal: Proposal, destinations: BoolArray) -> NodeName | Blocker:
         """Reserve room for the pod on the node where it is expected, other than its own.
@@ -44,22 +63,52 @@ class Places:
         """
         builder, pod = self._builder, proposal.pod
         assert pod.node_name is not None
-        sim, own = builder.sim, builder.view.row_of[pod.node_name]
+        own = builder.view.row_of[pod.node_name]
         pod_class = builder.view.table.of(pod, bound=True)
+        would_do = self._open & destinations
+        if proposal.better is not None:
+            would_do &= proposal.better
+        would_do[own] = False
+        if not would_do.any():
+            return _no_destination(proposal)
+        key = pod_class.number, own, proposal.leaves, would_do.tobytes()
+        if key in self._refused:
+            return self._refused[key]
+        takers = self._takers.get(pod_class.number)
+        if takers is not None and not (takers & would_do).any():
+            return _no_destination(proposal)
+        if not self.searches.allows(pod):
+            return Blocker("no-destination", _OTHERS_FIRST)
+        found = self._searched(proposal, pod_class, own, would_do)
+        if isinstance(found, Blocker):
+            self.searches.count_failed()
+            self._refused[key] = found
+            return found
+        self._refused.clear()
+        self._takers.clear()
+        builder.reserve_moves([found])
+        return builder.row_name(found)
+
+    def _searched(
+        self, proposal: Proposal, pod_class: PodClass, own: int, would_do: BoolArray
+    ) -> int | Blocker:
+        """Return the row on which the pod was placed, or why it has to stay where it was."""
+        sim = self._builder.sim
+        if sim.links(pod_class).plain and not pod_class.volumes.shared:
+            # Taking the pod off its node makes no room on other nodes, so one answer does for all
+            # nodes. Rules between pods, or a volume that they share, may make some.
+            takers = self._takers[pod_class.number] = self._takes(pod_class)
+            if not (takers & would_do).any():
+                return _no_destination(proposal)
         mark = sim.fork()
         sim.place(pod_class, np.array([own]), np.array([-1]))
         takes = self._takes(pod_class)
-        allowed = takes & self._open & destinations
-        if proposal.better is not None:
-            allowed &= proposal.better
-        allowed[own] = False
-        found = self._chosen(proposal, pod_class, takes, allowed)
+        found = self._chosen(proposal, pod_class, takes, takes & would_do)
         if isinstance(found, Blocker):
             sim.revert(mark)
-            return found
-        sim.place(pod_class, np.array([found]), np.array([1]))
-        builder.reserve_moves([found])
-        return builder.row_name(found)
+        else:
+            sim.place(pod_class, np.array([found]), np.array([1]))
+        return found
 
     def _takes(self, pod_class: PodClass) -> BoolArray:
         """Return the nodes that have room for a pod of the class."""
@@ -74,8 +123,7 @@ class Places:
         free.
         """
         if not allowed.any():
-            better = " that would be better" if proposal.better is not None else ""
-            return Blocker("no-destination", f"it fits on no other node{better}")
+            return _no_destination(proposal)
         with self._headroom.lifted():
             # Thousands of pods are asked about. Without headroom the answer is the same as before.
             takes = self._takes(pod_class) if self._headroom.rows else takes
@@ -94,3 +142,8 @@ class Places:
         free = sim.free[: self._count, :CPU_AND_MEMORY]
         share = (free - pod_class.requests[:CPU_AND_MEMORY]) / offers
         return np.asarray(_FULL * share.mean(axis=1) + self._preferences.scores(pod_class))
+
+
+def _no_destination(proposal: Proposal) -> Blocker:
+    better = " that would be better" if proposal.better is not None else ""
+    return Blocker("no-destination", f"it fits on no other node{better}")

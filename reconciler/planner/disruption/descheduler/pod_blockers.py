@@ -3,19 +3,20 @@
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import numpy as np
 
 from reconciler.model.cluster import Pod
 from reconciler.model.frozen import NO_LABELS
+from reconciler.model.ids import FleetKey
 from reconciler.model.text import duration
 from reconciler.planner.descheduler_settings import DeschedulerSettings, EvictorSettings
 from reconciler.planner.disruption.blocker import Blocker
+from reconciler.planner.disruption.blockers.settling import bound_at
 from reconciler.planner.disruption.context import DisruptionContext
-from reconciler.planner.disruption.descheduler.facts import Proposal, age_seconds
+from reconciler.planner.disruption.descheduler.facts import Proposal
 from reconciler.planner.disruption.drains.actions import terms_of
-from reconciler.planner.disruption_settings import ScaleInSettings
 from reconciler.planner.rules import (
     Ruling,
     Subject,
@@ -25,6 +26,7 @@ from reconciler.planner.rules import (
     forbidding,
     judge_of,
 )
+from reconciler.planner.rules.annotations import protected_until
 
 _Controller = tuple[str, str, str, str]
 """Namespace, kind, name and UID."""
@@ -53,6 +55,8 @@ class PodBlockers:
             dtype=np.bool_,
         )
         """Rows of nodes that pods may be expected on."""
+        self._terms_of: dict[FleetKey, Terms] = {}
+        """By fleet, as thousands of pods of one fleet are asked about."""
         self._replicas: Counter[_Controller] = Counter()
         if evictor.replicas_min:
             self._replicas.update(
@@ -76,23 +80,25 @@ class PodBlockers:
 
     def _rules(self, pod: Pod) -> Blocker | None:
         """Return a blocker if scale-in would not move the pod either."""
-        view = self._context.view
         assert pod.node_name is not None
-        status = view.statuses[view.inventory.fleet_of_node[pod.node_name]]
-        ruling = self._ruling(pod, self._terms(status.settings.scale_in))
+        fleet = self._context.view.inventory.fleet_of_node[pod.node_name]
+        if fleet not in self._terms_of:
+            self._terms_of[fleet] = self._terms(fleet)
+        ruling = self._ruling(pod, self._terms_of[fleet])
         if ruling.verdict is Verdict.OK:
             return None
         return Blocker(ruling.code, ruling.reason or f"{ruling.code} pods are left alone")
 
     def _ruling(self, pod: Pod, terms: Terms) -> Ruling:
-        coverage = self._context.builder.budgets.coverage
         if pod.finished:
-            bare = replace(terms, move_bare_pods=self._evictor.failed_bare_pods)
-            return fold_failed(Subject(pod=pod), bare)
+            bare = pod.phase == "Failed" and self._evictor.failed_bare_pods
+            subject = Subject(pod=pod, protected_until=protected_until(pod, self._context.view.at))
+            return fold_failed(subject, replace(terms, move_bare_pods=bare))
+        coverage = self._context.builder.budgets.coverage
         return judge_of(terms, coverage, self._context.view.at).ruling(pod)
 
-    def _terms(self, scale_in: ScaleInSettings) -> Terms:
-        terms = terms_of(scale_in)
+    def _terms(self, fleet: FleetKey) -> Terms:
+        terms = terms_of(self._context.view.statuses[fleet].settings.scale_in)
         return replace(
             terms,
             move_local_storage=terms.move_local_storage or self._evictor.local_storage,
@@ -131,28 +137,40 @@ class PodBlockers:
         return None
 
     def _replicas_min(self, pod: Pod) -> Blocker | None:
+        """Return a blocker if its controller has too few pods; one that has ended is not missed."""
         least = self._evictor.replicas_min
-        if not least or pod.owner is None or self._replicas[_controller(pod)] >= least:
+        if not least or pod.finished or pod.owner is None:
             return None
         count = self._replicas[_controller(pod)]
+        if count >= least:
+            return None
         return Blocker("min-replicas", f"its controller has {count} pods, minReplicas is {least}")
 
     def _too_young(self, pod: Pod) -> Blocker | None:
-        """Return a blocker for a new replica, so that replicas are not evicted again and again."""
-        evictor, at = self._evictor, self._context.view.at
-        assert pod.node_name is not None
-        least = max(self._settings.interval_seconds, evictor.age_min_seconds)
+        """Return a blocker for a new replica, so that replicas are not evicted again and again.
+
+        `minPodAge` counts from the start, as upstream. Everything else counts from when the pod was
+        bound to the node: it may have waited hours for it.
+        """
+        at = self._context.view.at
+        started = None if pod.started_at is None else min(pod.started_at, at)
+        left = _left(started, self._evictor.age_min_seconds, at)
         if not pod.finished:
-            status = self._context.view.statuses[
-                self._context.view.inventory.fleet_of_node[pod.node_name]
-            ]
-            least = max(least, status.settings.scale_in.settle_seconds)
-        else:
-            least = evictor.age_min_seconds
-        left = least - age_seconds(pod, at)
+            left = max(left, _left(bound_at(pod, at), self._settled_after(pod), at))
         if left <= 0:
             return None
         return Blocker("young", f"it is too young; {duration(timedelta(seconds=left))} to go")
+
+    def _settled_after(self, pod: Pod) -> float:
+        assert pod.node_name is not None
+        view = self._context.view
+        status = view.statuses[view.inventory.fleet_of_node[pod.node_name]]
+        return max(self._settings.interval_seconds, status.settings.scale_in.settle_seconds)
+
+
+def _left(since: datetime | None, seconds: float, at: datetime) -> float:
+    """Return how many of the seconds have not passed; all of them if it has not begun."""
+    return seconds if since is None else seconds - max(0.0, (at - since).total_seconds())
 
 
 def _controller(pod: Pod) -> _Controller:

@@ -39,7 +39,7 @@ class Usage:
             self._offers[row] = [node.allocatable.get(name, 0) for name in self._names]
             self.looked_at[row] = True
         self._offered = self._offers > 0
-        self._used = _used(facts, self._names)
+        self._used, self._leaving = _used(facts, self._names)
         for name, pods in facts.pods_on.items() if facts.moved else ():
             for pod in pods:
                 if pod.key in facts.moved:
@@ -61,20 +61,32 @@ class Usage:
         return np.asarray(np.where(self._offered, 100.0 * used / offered, 0.0))
 
     def percents(self, node: NodeName) -> dict[str, float]:
-        """Return the percents of a node by resource, without those that it does not offer."""
+        """Return the percents of a node by resource, without those that it does not offer.
+
+        Pods that are being deleted are left out: to evict others in their stead would be too much.
+        """
         row = self._row_of[node]
-        values = zip(self._names, self._used[row], self._offers[row], strict=True)
+        staying = self._used[row] - self._leaving[row]
+        values = zip(self._names, staying, self._offers[row], strict=True)
         return {name: 100.0 * float(used) / float(offer) for name, used, offer in values if offer}
 
     def below(self, thresholds: Percents) -> BoolArray:
-        """Return the examined nodes that are at or below all thresholds."""
+        """Return the examined nodes that are at or below all thresholds.
+
+        A node that does not offer one of the resources is not: one without GPUs relieves no GPU
+        node, and has no GPUs to use better.
+        """
         percents, found = self._percents(), self.looked_at.copy()
         for name, most in thresholds.items():
-            found &= percents[:, self._names.index(ResourceName(name))] <= most
+            at = self._names.index(ResourceName(name))
+            found &= self._offered[:, at] & (percents[:, at] <= most)
         return found
 
-    def above(self, thresholds: Percents, more: Pod | None = None) -> BoolArray:
-        """Return the looked-at nodes above any threshold, with one pod more on each if given."""
+    def above(self, thresholds: Percents, more: Pod) -> BoolArray:
+        """Return the looked-at nodes that would be above any threshold with one pod more on each.
+
+        kube-scheduler counts pods that are being deleted until they are gone, and so does this.
+        """
         percents, found = self._percents(more), np.zeros_like(self.looked_at)
         for name, most in thresholds.items():
             found |= percents[:, self._names.index(ResourceName(name))] > most
@@ -95,12 +107,17 @@ class Usage:
         }
 
 
-def _used(
-    facts: Facts, names: Collection[ResourceName]
-) -> np.ndarray[tuple[int, int], np.dtype[np.int64]]:
-    """Return what the pods of each node ask for of each resource."""
+_Amounts = np.ndarray[tuple[int, int], np.dtype[np.int64]]
+
+
+def _used(facts: Facts, names: Collection[ResourceName]) -> tuple[_Amounts, _Amounts]:
+    """Return what the pods of each node ask for of each resource, and how much of it will end.
+
+    The second is what pods ask for that are being deleted. Those that are stuck are in neither.
+    """
     view = facts.view
     used = np.zeros((len(view.nodes), len(names)), dtype=np.int64)
+    leaving = np.zeros_like(used)
     stuck = {pod.key for pods in view.stuck_terminating_on.values() for pod in pods}
     for group in view.running:
         asked = [group.traits.spec.requests.get(name, 0) for name in names]
@@ -110,8 +127,11 @@ def _used(
             places = map(view.row_of.get, map(attrgetter("node_name"), pods), repeat(-1))
             rows = np.fromiter(places, dtype=np.int64, count=len(pods))
             counts = np.bincount(rows[rows >= 0], minlength=len(used))
-            used += counts[:, np.newaxis] * np.array(asked, dtype=np.int64)
-    return used
+            of_group = counts[:, np.newaxis] * np.array(asked, dtype=np.int64)
+            used += of_group
+            if group.traits.deleting:
+                leaving += of_group
+    return used, leaving
 
 
 def shown(percents: Percents) -> str:

@@ -1,13 +1,12 @@
 """RemoveDuplicates: proposes replicas of one owner that could be spread over more nodes."""
 
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from operator import attrgetter
 
 import numpy as np
 
-from reconciler.model.cluster import Owner, Pod
-from reconciler.model.ids import NodeName
+from reconciler.model.cluster import Owner, Pod, PodSpec
 from reconciler.planner.descheduler_settings import RemoveDuplicates
 from reconciler.planner.disruption.descheduler.facts import (
     Facts,
@@ -17,9 +16,12 @@ from reconciler.planner.disruption.descheduler.facts import (
     eviction_order,
 )
 from reconciler.planner.placement.arrays import BoolArray
+from reconciler.planner.placement.classes import PodClass
 
-_Group = tuple[str, Owner, int]
-"""Namespace, owner and traits. The two ReplicaSets of a rollout are two groups."""
+_Group = tuple[str, Owner, PodSpec]
+"""Namespace, owner and spec. The two ReplicaSets of a rollout are two groups."""
+_Members = list[tuple[PodClass, Sequence[Pod]]]
+"""Pods of one group by class: replicas differ by claims, and by labels that a selector reads."""
 
 
 def proposals(arguments: RemoveDuplicates, facts: Facts) -> Proposals:
@@ -27,16 +29,29 @@ def proposals(arguments: RemoveDuplicates, facts: Facts) -> Proposals:
 
     Source: descheduler README, RemoveDuplicates, read 2026-11.
     """
-    groups: dict[_Group, list[Pod]] = defaultdict(list)
+    groups: dict[_Group, _Members] = defaultdict(list)
     for replicas in facts.replicas:
-        if arguments.scope.covers(replicas[0]):
+        first = replicas[0]
+        if arguments.scope.covers(first):
             for pod_class, members in facts.classes(replicas):
                 for owner, pods in _by_owner(members):
                     if owner.kind not in arguments.exclude_owner_kinds:
-                        groups[replicas[0].key.namespace, owner, pod_class.number] += pods
-    several = [pods for pods in groups.values() if _share_a_node(pods, facts)]
-    for pods in sorted(several, key=by_first_name):
-        yield from _uneven(pods, facts)
+                        key = first.key.namespace, owner, first.spec
+                        groups[key].append((pod_class, pods))
+    looked_at = {node.name for node in facts.nodes}
+    known = np.array([name in looked_at for name in facts.view.nodes], dtype=np.bool_)
+    several = [
+        (together, by_class)
+        for by_class in groups.values()
+        if _share_a_node(together := [pod for _, each in by_class for pod in each], facts)
+    ]
+    for together, by_class in sorted(several, key=lambda each: by_first_name(each[0])):
+        of_static = {pod_class.static: pod_class for pod_class, _ in by_class}
+        possible = {
+            static: facts.sim.admitted(pod_class)[: len(known)] & known
+            for static, pod_class in of_static.items()
+        }
+        yield from _uneven(together, possible, facts)
 
 
 def _by_owner(pods: Sequence[Pod]) -> Iterable[tuple[Owner, Sequence[Pod]]]:
@@ -55,41 +70,35 @@ def _share_a_node(pods: Sequence[Pod], facts: Facts) -> bool:
     return len(set(facts.expected_on(pods))) < len(pods)
 
 
-def _uneven(pods: Sequence[Pod], facts: Facts) -> Proposals:
-    """Yield the pods of one group that are too many on their node."""
-    view = facts.view
-    held = Counter(facts.expected_on(pods))
-    possible = _possible(pods[0], facts)
-    if possible.sum() < 2:
+def _uneven(pods: Sequence[Pod], possible: Mapping[int, BoolArray], facts: Facts) -> Proposals:
+    """Yield the pods of one group that are too many on their node.
+
+    Args:
+        pods: The pods.
+        possible: The rows that would take a pod if they had room, by what its class asks of nodes.
+        facts: The cluster.
+    """
+    together = np.logical_or.reduce(list(possible.values()))
+    if together.sum() < 2:
         return
-    share = -(-len(pods) // int(possible.sum()))
-    names = list(view.nodes)
+    row_of = facts.view.row_of
+    share = -(-len(pods) // int(together.sum()))
+    rows = [row_of[name] for name in facts.expected_on(pods) if name is not None]
+    held = np.bincount(rows, minlength=len(together))
     for pod in sorted(facts.staying(pods), key=eviction_order):
         node = pod.node_name
-        if node is None or held[node] <= share:
+        if node is None or held[row_of[node]] <= share:
             continue
-        below = np.array([held[name] < share for name in names], dtype=np.bool_)
+        count = held[row_of[node]]
+        takes = together if len(possible) == 1 else possible[facts.class_of(pod).static]
         place = yield Proposal(
             pod=pod,
             policy="RemoveDuplicates",
-            reason=f"{held[node]} pods of its owner run on {node}, an even share is {share}",
-            better=possible & below,
+            reason=f"{count} pods of its owner run on {node}, an even share is {share}",
+            better=takes & (held < share),
             leaves=True,
             balances=True,
         )
-        _move(held, node, place)
-
-
-def _move(held: Counter[NodeName | None], node: NodeName, place: NodeName | None) -> None:
-    """Count a pod at the node where it is expected; `place` is None if it stays."""
-    if place is not None:
-        held[node] -= 1
-        held[place] += 1
-
-
-def _possible(pod: Pod, facts: Facts) -> BoolArray:
-    """Return the rows of examined nodes that would take such a pod if they had room."""
-    admitted = facts.sim.admitted(facts.class_of(pod))
-    looked_at = {node.name for node in facts.nodes}
-    known = np.array([name in looked_at for name in facts.view.nodes], dtype=np.bool_)
-    return np.asarray(admitted[: len(known)] & known)
+        if place is not None:
+            held[row_of[node]] -= 1
+            held[row_of[place]] += 1

@@ -2,7 +2,9 @@
 
 from collections.abc import Mapping
 
-from reconciler.model.cluster import Pod
+import numpy as np
+
+from reconciler.model.cluster import Pod, PodAffinityTerm
 from reconciler.model.ids import NodeName
 from reconciler.planner.descheduler_settings import InterPodAntiAffinity
 from reconciler.planner.disruption.descheduler.facts import (
@@ -11,7 +13,9 @@ from reconciler.planner.disruption.descheduler.facts import (
     Proposals,
     eviction_order,
 )
+from reconciler.planner.placement.arrays import IntArray
 from reconciler.planner.placement.classes import PodClass
+from reconciler.planner.placement.topology import Topology
 
 
 def proposals(arguments: InterPodAntiAffinity, facts: Facts) -> Proposals:
@@ -49,10 +53,27 @@ def proposals(arguments: InterPodAntiAffinity, facts: Facts) -> Proposals:
 
 
 def _broken_rows(pod_class: PodClass, facts: Facts) -> Mapping[int, str]:
-    """Return the rows where another pod breaks a term, with the key of the first such term."""
+    """Return the rows where another pod breaks a term, with the key of the first such term.
+
+    What a pod breaks that is being deleted ends by itself.
+    """
     found: dict[int, str] = {}
     count = len(facts.view.nodes)
-    for counter, itself in reversed(facts.sim.links(pod_class).anti):
-        for row in (counter.at_rows()[:count] > int(itself)).nonzero()[0].tolist():
+    links = facts.sim.links(pod_class).anti
+    for term, (counter, itself) in reversed(list(zip(pod_class.anti_affinity, links, strict=True))):
+        staying = counter.at_rows()[:count] - _leaving(term, counter.topology, facts)[:count]
+        for row in (staying > int(itself)).nonzero()[0].tolist():
             found[row] = counter.topology.key
     return found
+
+
+def _leaving(term: PodAffinityTerm, topology: Topology, facts: Facts) -> IntArray:
+    """Return for each row how many pods of its domain match the term and are being deleted."""
+    sim, domain = facts.sim, topology.domain
+    matching = sim.matching(term.namespaces, term.selector)
+    leaving = np.setdiff1d(matching, sim.staying(term.namespaces, term.selector))
+    found = np.zeros(len(topology.values) + 1, dtype=np.int64)
+    rows, amounts = sim.located(leaving)
+    np.add.at(found, domain[rows], amounts)
+    found[-1] = 0  # of rows without the label, whose domain is -1
+    return found[domain]

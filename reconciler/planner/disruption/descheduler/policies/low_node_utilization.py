@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from reconciler.model.cluster import Node, Pod
 from reconciler.model.frozen import FrozenMap
+from reconciler.model.ids import ResourceName
 from reconciler.planner.descheduler_settings import LowNodeUtilization
 from reconciler.planner.disruption.descheduler.facts import (
     Facts,
@@ -31,9 +32,8 @@ def proposals(arguments: LowNodeUtilization, facts: Facts) -> Proposals:
     under_used[cordoned] = False
     if under_used.sum() <= arguments.number_of_nodes:
         return
-    above, full = usage.above(high), usage.fullness()
-    row_of = facts.view.row_of
-    over_used = [node for node in facts.nodes if above[row_of[node.name]]]
+    full, row_of = usage.fullness(), facts.view.row_of
+    over_used = [node for node in facts.nodes if _over_target(usage, node, high)]
     for node in sorted(over_used, key=lambda node: (-full[row_of[node.name]], node.name)):
         yield from _pods_to_move(arguments, facts, node, usage, (under_used, high))
 
@@ -45,14 +45,19 @@ def _pods_to_move(
     usage: Usage,
     target: tuple[BoolArray, Mapping[str, float]],
 ) -> Proposals:
-    """Yield pods of one node while it is above its target."""
+    """Yield pods of one node while it is above its target.
+
+    A pod that requests nothing of what is above the target would go in vain.
+    """
     under_used, high = target
     evicted = 0
     for pod in sorted(_pods(arguments, facts, node), key=eviction_order):
         percents = usage.percents(node.name)
-        over = any(percents.get(name, 0.0) > most for name, most in high.items())
+        over = _over_target(usage, node, high)
         if not over or evicted == arguments.evictions_per_node_max:
             return
+        if not any(pod.spec.requests.get(name) for name in over):
+            continue
         place = yield Proposal(
             pod=pod,
             policy="LowNodeUtilization",
@@ -64,6 +69,15 @@ def _pods_to_move(
         if place is not None:
             evicted += 1
             usage.move(pod, node.name, place)
+
+
+def _over_target(usage: Usage, node: Node, high: Mapping[str, float]) -> list[ResourceName]:
+    """Return the resources of which a node is above its target.
+
+    Pods that are being deleted are left out.
+    """
+    percents = usage.percents(node.name)
+    return [ResourceName(name) for name, most in high.items() if percents.get(name, 0.0) > most]
 
 
 def _pods(arguments: LowNodeUtilization, facts: Facts, node: Node) -> list[Pod]:

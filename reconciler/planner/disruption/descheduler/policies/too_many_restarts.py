@@ -18,13 +18,12 @@ def proposals(arguments: TooManyRestarts, facts: Facts) -> Proposals:
 
     Source: descheduler README, RemovePodsHavingTooManyRestarts, read 2026-11.
     """
-    every = arguments.threshold < 1
     found = [
         (_restarts(pod, arguments), pod)
         for replicas in facts.replicas
-        if arguments.scope.covers(replicas[0]) and (every or _any_restarted(replicas))
+        if arguments.scope.covers(replicas[0]) and _any_restarted(replicas)
         for pod in replicas
-        if (pod.restarts or pod.containers or every) and _is_in_state(pod, arguments)
+        if (pod.restarts or pod.containers) and _is_in_state(pod, arguments)
     ]
     found = [each for each in found if each[0] >= arguments.threshold]
     for restarts, pod in sorted(found, key=lambda each: (-each[0], eviction_order(each[1]))):

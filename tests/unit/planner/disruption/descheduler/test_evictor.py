@@ -145,6 +145,25 @@ def test_young_pod_stays_whatever_the_policy_says() -> None:
     assert list(evicted(planned(settings, *nodes("a", "b"), young, grown))) == ["grown"]
 
 
+def test_pod_that_waited_long_for_its_node_is_as_young_as_on_its_node() -> None:
+    """Pods that an autoscaler has made room for are older than their time on the node."""
+    policy = PodLifeTime(seconds_max=3600)
+    late = old("a", "late", started_at=ago(60), scheduled_at=ago(61))
+    for settings in (
+        descheduling(policy, interval_seconds=300),
+        descheduling(policy, evictor=EvictorSettings(age_min_seconds=3600), interval_seconds=1),
+    ):
+        made = planned(settings, *nodes("a", "b"), late, old("a", "grown"))
+        assert list(evicted(made)) == ["grown"]
+
+
+def test_pod_that_has_not_started_is_younger_than_any_least_age() -> None:
+    """Upstream has such a pod stay when `minPodAge` is set, and so does this."""
+    waiting = old("a", "waiting", started_at=None, ready=False)
+    assert evicted(made_of(waiting, evictor=EvictorSettings(age_min_seconds=1))) == {}
+    assert len(evicted(made_of(waiting))) == 1
+
+
 def test_next_round_waits_for_the_interval_that_the_lease_tells() -> None:
     """A restart in between changes nothing: the Lease tells."""
     settings = descheduling(POLICY, interval_seconds=300)

@@ -87,6 +87,20 @@ def test_pods_that_can_only_share_a_node_stay() -> None:
     assert rests(InterPodAntiAffinity(), [*nodes("a"), *pods])
 
 
+@pytest.mark.parametrize(("deleting", "moves_away"), [(True, False), (False, True)])
+def test_pod_whose_excluded_neighbour_leaves_stays(deleting: bool, moves_away: bool) -> None:
+    """The neighbour is being deleted, so the violation ends by itself."""
+    web = old("a", "web", pod_anti_affinity=(near(ZONE, app="db"),))
+    other = replace(
+        old("b", "db", labels={"app": "db"}),
+        deleting=deleting,
+        deletion_at=ago(-30) if deleting else None,
+    )
+    objects: Objects = [zoned("a", "us-west-2a"), zoned("b", "us-west-2a"), web, other]
+    made = planned(descheduling(InterPodAntiAffinity()), *objects, zoned("c", "us-west-2b"))
+    assert bool(evicted(made)) is moves_away
+
+
 def test_duplicates_are_spread_over_the_nodes_that_take_them() -> None:
     """Four replicas came up on the one node there was; now there are two."""
     pods = [old("a", f"web-{i}", owner=WEB, cpu="200m") for i in range(4)]

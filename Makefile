@@ -7,8 +7,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.ready
 # How many processes share the tests; tests/conftest.py says how they are shared out. Most tests wait
-# for other processes most of the time: three for each two cores.
-PROCESSES ?= $(shell $(PYTHON) -c 'import os; print(max(2, 3 * (os.cpu_count() or 1) // 2))')
+# for other processes most of the time: two for each core (three of four left the cores idle for a
+# tenth of the run).
+PROCESSES ?= $(shell $(PYTHON) -c 'import os; print(2 * (os.cpu_count() or 1))')
 SHARED_OUT = --numprocesses $(PROCESSES) --no-loadscope-reorder --durations 60
 
 # Tests and the demo start Python hundreds of times, and compiling its modules is most of a start.

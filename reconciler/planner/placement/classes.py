@@ -178,13 +178,12 @@ class ClassTable:
         if not self._pod_label_keys or len(pods) == 1:
             return [pods]
         every = [pod.labels for pod in pods]
-        numbers = list(map(id, every))
         found: dict[frozenset[tuple[str, str]], list[Pod]] = {}
-        distinct = dict(zip(numbers, every, strict=True)).items()
+        distinct = {id(labels): labels for labels in every}.items()
         part_of = {each: found.setdefault(self._shown(labels), []) for each, labels in distinct}
         if len(found) == 1:
             return [pods]
-        append_each(map(part_of.__getitem__, numbers), pods)
+        append_each(map(part_of.__getitem__, map(id, every)), pods)
         return found.values()
 
     def of_daemon(self, pod: Pod) -> PodClass:

@@ -37,6 +37,14 @@ def is_skewed(snapshot: Snapshot) -> bool:
     return abs(clock_skew(snapshot)) > SKEW_MAX
 
 
+def is_beyond_skew(moment: datetime, at: datetime) -> bool:
+    """Return whether a noted time is so far in our future that no clock explains it.
+
+    What it was noted for must not last until then.
+    """
+    return moment - at > SKEW_MAX
+
+
 def earliest_now(snapshot: Snapshot) -> datetime:
     """Return the time by the clock that is furthest behind: no age is larger than by that."""
     told = [snapshot.cluster.server_time, snapshot.cloud.server_time if snapshot.cloud else None]

@@ -25,7 +25,7 @@ def continue_sets(run: VoluntaryRun) -> None:
         builder.mark(annotate(node, REPLACEMENT_SET, None, "consolidation", because))
     for replacement in sets.found:
         why = _why_over(run, replacement) or _drain(run, replacement) or _why_late(run, replacement)
-        if why is not None:
+        if why is not None and not all(map(is_draining, replacement.members)):
             _give_up(run, replacement, why)
 
 

@@ -9,9 +9,9 @@ from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.disruption.blocker import Blocker
 from reconciler.planner.disruption.descheduler.facts import Proposal
 from reconciler.planner.disruption.descheduler.search_limit import (
+    FAILED_FOR_ALL,
     TURN_SECONDS,
     TURNS,
-    VAIN_FOR_ALL,
     SearchLimit,
 )
 from reconciler.planner.disruption.simulator.lifted_headroom import LiftedHeadroom
@@ -22,7 +22,7 @@ from reconciler.planner.placement.preferences import Preferences
 from reconciler.planner.placement.simulation import MOVES
 
 _OTHERS_FIRST = (
-    f"places for {VAIN_FOR_ALL} others were looked for in vain; its turn comes within"
+    f"no place was found for {FAILED_FOR_ALL} others of its policy; its turn comes within"
     f" {TURNS * TURN_SECONDS // 60} minutes"
 )
 _FULL = 100.0

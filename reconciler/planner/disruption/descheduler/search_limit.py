@@ -1,4 +1,4 @@
-"""Limits how many pods of one policy a plan looks for a place for in vain."""
+"""Limits how many searches for a place may fail for the pods of one policy in a plan."""
 
 from datetime import datetime
 from typing import Final
@@ -6,9 +6,9 @@ from zlib import crc32
 
 from reconciler.model.cluster import Pod
 
-VAIN_FOR_ALL: Final = 1000
+FAILED_FOR_ALL: Final = 1000
 """So many searches may fail before the pods take turns."""
-VAIN_MAX: Final = 2000
+FAILED_MAX: Final = 2000
 """After so many failed searches none is begun: together they take a third of a second."""
 TURNS: Final = 16
 TURN_SECONDS: Final = 60
@@ -32,14 +32,14 @@ class SearchLimit:
 
     def allows(self, pod: Pod) -> bool:
         """Return whether a place may be looked for."""
-        if self._failed < VAIN_FOR_ALL:
+        if self._failed < FAILED_FOR_ALL:
             return True
-        return self._failed < VAIN_MAX and crc32(str(pod.key).encode()) % TURNS == self._turn
+        return self._failed < FAILED_MAX and crc32(str(pod.key).encode()) % TURNS == self._turn
 
     def count_failed(self) -> None:
         """Count a search that found no place."""
         self._failed += 1
 
     def begin_policy(self) -> None:
-        """Begin to count anew, so that no policy takes the searches of the next one."""
+        """Begin to count at zero again, so that no policy takes the searches of the next one."""
         self._failed = 0

@@ -13,7 +13,7 @@ from reconciler.model.actions import REPLACEMENT_SET, REPLACEMENT_SET_FAILED
 from reconciler.model.cluster import Node
 from reconciler.model.ids import FleetKey, NodeName, Region
 from reconciler.model.text import counted_noun, parse_rfc3339, rfc3339
-from reconciler.planner.clocks import SKEW_MAX
+from reconciler.planner.clocks import is_beyond_skew
 from reconciler.planner.cool_off import COOL_OFF
 from reconciler.planner.disruption.blocker import Blocker
 from reconciler.planner.disruption.drains.attempts import Attempts, read_attempts
@@ -151,7 +151,7 @@ def _decode(text: str, at: datetime) -> tuple[datetime, dict[FleetKey, int]] | N
         return None
     decided = parse_rfc3339(noted["at"]) if isinstance(noted.get("at"), str) else None
     wanted = {_key(name): count for name, count in noted["new"].items()}
-    if decided is None or decided - at > SKEW_MAX:
+    if decided is None or is_beyond_skew(decided, at):
         return None
     if not all(type(n) is int and n > 0 for n in wanted.values()):
         return None

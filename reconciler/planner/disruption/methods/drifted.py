@@ -151,10 +151,11 @@ def _drop_undrainable(run: VoluntaryRun, update: Update) -> None:
     time.
     """
     builder, view = run.context.builder, run.context.view
-    begun, in_vain = {removal.node for removal in builder.removals}, update.awaited_in_vain
-    for name in sorted((update.may_go - begun) | in_vain):
+    begun = {removal.node for removal in builder.removals}
+    unlike = update.awaiting_unlike_nodes
+    for name in sorted((update.may_go - begun) | unlike):
         because = f"it could not be emptied for {duration(PATIENCE)}: others come first"
-        if name in in_vain:
+        if name in unlike:
             because = "the nodes that were launched for it do not count as new"
         node, spent = view.nodes[name], view.at - _tried_since(update, name)
         if is_draining(node) or spent < PATIENCE / 2:

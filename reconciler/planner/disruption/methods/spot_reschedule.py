@@ -14,7 +14,7 @@ import numpy as np
 from reconciler.model.cluster import Node
 from reconciler.model.ids import FleetKey, NodeName
 from reconciler.model.text import counted_noun, duration
-from reconciler.planner.clocks import SKEW_MAX
+from reconciler.planner.clocks import is_beyond_skew
 from reconciler.planner.disruption.blocker import Blocker
 from reconciler.planner.disruption.blockers.nodes import first_blocker
 from reconciler.planner.disruption.blockers.pods import IN_USE, movable
@@ -97,7 +97,7 @@ def _why_all_wait(context: DisruptionContext, rules: SpotRescheduler) -> Blocker
     if own or context.non_empty_draining + context.non_empty_begun:
         return ENOUGH
     last = view.snapshot.cluster.last_drain_at
-    if last is None or last - view.at > SKEW_MAX:
+    if last is None or is_beyond_skew(last, view.at):
         # A clock that was far ahead wrote it: it would stop the rescheduler until then.
         return None
     left = min(last, view.at) + timedelta(seconds=rules.node_drain_delay_seconds) - view.at
@@ -113,12 +113,12 @@ def _going(view: ClusterView) -> frozenset[NodeName]:
     Pods that moved there would soon move once more. EC2 may recommend to leave nodes of others too.
     """
     inventory = view.inventory
-    told = {
+    noticed = {
         name
         for name, node in view.nodes.items()
         if any(not notice.is_over(view.at) for notice in read_notices(node))
     }
-    return inventory.passing | inventory.departing | view.unequipped | told
+    return inventory.passing | inventory.departing | view.unequipped | noticed
 
 
 def _open_though_going(

@@ -16,7 +16,7 @@ from reconciler.model.cluster import Node
 from reconciler.model.ids import FleetKey, NodeName
 from reconciler.model.saved_state import SavedFleetState
 from reconciler.model.text import counted_noun, duration, parse_rfc3339
-from reconciler.planner.clocks import SKEW_MAX
+from reconciler.planner.clocks import is_beyond_skew
 from reconciler.planner.fleets.inventory import FleetStatus, Inventory
 from reconciler.planner.fleets.spot.stand_ins import FallbackNode, find_fallbacks
 from reconciler.planner.fleets.updates.outdated import Outdated
@@ -160,7 +160,7 @@ def _began(node: Node, at: datetime) -> datetime | None:
     node in its batch until then: it counts as none, and the mark is removed.
     """
     noted = parse_rfc3339(node.annotations.get(SPOT_RETURN, ""))
-    return None if noted is None or noted - at > SKEW_MAX else min(noted, at)
+    return None if noted is None or is_beyond_skew(noted, at) else min(noted, at)
 
 
 def _last_batch(

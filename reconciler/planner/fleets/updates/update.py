@@ -86,7 +86,7 @@ class Update:
         return came and (node.name in self.staying or node.name not in self.taking)
 
     @property
-    def awaited_in_vain(self) -> frozenset[NodeName]:
+    def awaiting_unlike_nodes(self) -> frozenset[NodeName]:
         """Return the nodes of the batch that wait for a new node, and got one that is not new."""
         came = len(self.successors_taking_pods) + len(self.not_new)
         waiting = self.batch.keys() - self.may_go - self.untold

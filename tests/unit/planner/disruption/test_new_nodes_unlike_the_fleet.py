@@ -109,7 +109,7 @@ def test_idle_node_that_does_not_count_as_new_stays_as_long_as_its_batch() -> No
 
 
 def test_node_leaves_its_batch_when_what_joined_does_not_count_as_new() -> None:
-    """It waited for a new node for ever, and no other method might replace anything meanwhile."""
+    """It waited without an end, and no other method might replace anything meanwhile."""
     assert marked(of_batch(node("c", 880), asked=1000, began=1100)) == {}
     made = of_batch(node("c", 920), asked=1000, began=1100)
     assert (marked(made), drained(made)) == ({"a": None}, [])

@@ -47,7 +47,7 @@ def _pods_to_move(
 ) -> Proposals:
     """Yield pods of one node while it is above its target.
 
-    A pod that requests nothing of what is above the target would go in vain.
+    Evicting a pod that requests nothing of what is above the target would not help.
     """
     under_used, high = target
     evicted = 0

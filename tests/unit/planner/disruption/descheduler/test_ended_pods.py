@@ -10,7 +10,7 @@ from tests.unit.planner.disruption.scale_in.scene import planned
 
 
 def test_bare_pod_that_succeeded_stays_when_failed_ones_may_go() -> None:
-    """Upstream's `evictFailedBarePods` is about the phase Failed: nobody makes the pod again."""
+    """Upstream's `evictFailedBarePods` is about the phase Failed: nothing replaces the pod."""
     evictor = EvictorSettings(failed_bare_pods=True)
     policy = PodLifeTime(seconds_max=60, states=frozenset({"Succeeded", "Failed"}))
     done = old("a", "done", phase="Succeeded", owner=None)
@@ -35,7 +35,7 @@ def test_failed_pod_goes_when_the_time_of_karpenters_annotation_is_over() -> Non
 
 @pytest.mark.parametrize(("least", "kind"), [(2, "ReplicaSet"), (1, "Job")])
 def test_least_number_of_replicas_does_not_keep_pods_that_failed(least: int, kind: str) -> None:
-    """They serve nobody: of Jobs and of sets with one replica they would stay for ever."""
+    """They serve no requests: those of Jobs and of sets with one replica would always stay."""
     owner = Owner(kind=kind, name="x", uid="x")
     pods = [old("a", f"f{i}", phase="Failed", owner=owner) for i in range(3)]
     settings = descheduling(FailedPods(), evictor=EvictorSettings(replicas_min=least))

@@ -93,8 +93,8 @@ def test_failed_searches_of_a_policy_are_limited(
     monkeypatch: pytest.MonkeyPatch, policies: tuple[PolicyArguments, ...]
 ) -> None:
     """Each policy has its own searches, so that the first does not use up those of the last."""
-    monkeypatch.setattr(search_limit, "VAIN_FOR_ALL", 3)
-    monkeypatch.setattr(search_limit, "VAIN_MAX", 3)
+    monkeypatch.setattr(search_limit, "FAILED_FOR_ALL", 3)
+    monkeypatch.setattr(search_limit, "FAILED_MAX", 3)
     searches = count_searches(monkeypatch)
     cluster = nodes(*[f"n{i}" for i in range(8)])
     assert evicted(planned(descheduling(*policies), *cluster, *with_rules(8))) == {}
@@ -107,7 +107,7 @@ def test_every_pod_has_its_turn_within_some_minutes() -> None:
     allowed: list[str] = []
     for turn in range(search_limit.TURNS):
         limit = SearchLimit(NOW + timedelta(seconds=turn * search_limit.TURN_SECONDS))
-        for _ in range(search_limit.VAIN_FOR_ALL):
+        for _ in range(search_limit.FAILED_FOR_ALL):
             assert all(map(limit.allows, pods))
             limit.count_failed()
         allowed += [pod.key.name for pod in pods if limit.allows(pod)]

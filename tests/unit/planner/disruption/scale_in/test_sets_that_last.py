@@ -84,3 +84,12 @@ def test_a_set_has_time_while_one_of_its_drains_is_running() -> None:
     made = planned(leaving, *nodes(5000)[1:], on("a"), *others, came(4900), small=1, fleets=FLEETS)
     assert "a" not in kept(made)
     assert given_up(made) == set()
+
+
+def test_set_whose_nodes_all_drain_is_not_given_up_in_every_plan() -> None:
+    """Each plan dated the failure of its new node again, as the draining nodes keep the mark."""
+    noted = FrozenMap({DRAIN_STARTED: rfc3339(ago(30)), REPLACEMENT_SET: decided(5000)})
+    leaving = [make_node(name, SMALL, annotations=noted, draining=True) for name in NAMES]
+    settings = make_settings(*FLEETS, consolidation=False)
+    made = scene.planned(settings, *leaving, *pods(), came(4900))
+    assert "replacement-set-failed" not in {key for _, key, _ in scene.annotations_set(made)}

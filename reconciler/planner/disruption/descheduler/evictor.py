@@ -4,13 +4,13 @@ from collections.abc import Callable, Iterable
 
 from reconciler.model.actions import EvictPod
 from reconciler.model.cluster import Pod
-from reconciler.model.ids import NodeName
+from reconciler.model.ids import NodeName, PodKey
 from reconciler.model.plan import Placement
-from reconciler.planner.descheduler_settings import DeschedulerSettings, Profile
+from reconciler.planner.descheduler_settings import DeschedulerSettings
 from reconciler.planner.disruption.blocker import Blocker
 from reconciler.planner.disruption.blockers.settling import settled_at
 from reconciler.planner.disruption.context import DisruptionContext
-from reconciler.planner.disruption.descheduler.facts import Facts, Proposal, Proposals
+from reconciler.planner.disruption.descheduler.facts import Proposal, Proposals
 from reconciler.planner.disruption.descheduler.places import Places
 from reconciler.planner.disruption.descheduler.pod_blockers import PodBlockers
 from reconciler.planner.removal import KeptPod
@@ -21,7 +21,7 @@ class Evictor:
 
     Args:
         context: The limits of this plan.
-        facts: What the policies read.
+        moved: The pods evicted so far, and where each is expected. It grows, and policies read it.
         places: Where evicted pods would be placed.
         settings: The descheduler's settings.
     """
@@ -29,20 +29,24 @@ class Evictor:
     def __init__(
         self,
         context: DisruptionContext,
-        facts: Facts,
+        moved: dict[PodKey, NodeName],
         places: Places,
         settings: DeschedulerSettings,
     ) -> None:
         self._context = context
-        self._facts = facts
+        self._moved = moved
         self._places = places
         self._settings = settings
         self._settled: dict[NodeName, bool] = {}
         """The nodes that were asked about so far; all pods of a node have one answer."""
 
-    def run(self, profile: Profile, policies: Iterable[Proposals]) -> None:
-        """Run the policies of a profile in order."""
-        blockers = PodBlockers(self._context, self._settings, profile.evictor)
+    def run(self, blockers: PodBlockers, policies: Iterable[Proposals]) -> None:
+        """Run the policies of a profile in order.
+
+        Args:
+            blockers: What the profile keeps.
+            policies: Their proposals.
+        """
         for proposals in policies:
             self._places.searches.begin_policy()
             try:
@@ -59,8 +63,8 @@ class Evictor:
             The node on which the pod is expected; None if it stays.
         """
         pod = proposal.pod
-        if pod.key in self._facts.moved:
-            return self._facts.moved[pod.key]
+        if pod.key in self._moved:
+            return self._moved[pod.key]
         found = self._blocker(proposal, blockers)
         place = None if found is not None else self._place(proposal, blockers)
         found = found or (place if isinstance(place, Blocker) else None)
@@ -117,7 +121,7 @@ class Evictor:
         node = pod.node_name
         assert node is not None
         context.ledger.take_pod(pod)
-        self._facts.moved[pod.key] = place or node
+        self._moved[pod.key] = place or node
         expected = f"; {place} takes it" if place is not None else ""
         action = EvictPod(
             pod=pod.key,

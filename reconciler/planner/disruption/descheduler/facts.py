@@ -1,7 +1,7 @@
 """What the policies of the descheduler read (`Facts`) and return (`Proposal`)."""
 
 from collections import defaultdict
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import chain
@@ -35,6 +35,8 @@ class Facts:
     replicas: Sequence[Sequence[Pod]]
     """The pods of all nodes, without those of DaemonSets and those being deleted, in groups that
     share namespace, spec, labels and phase."""
+    stays_for_good: Callable[[Pod], bool]
+    """Whether a pod stays where it is until a person changes something."""
     moved: dict[PodKey, NodeName] = field(default_factory=dict)
     """The pods evicted so far in this plan, and the node on which each is expected. It grows."""
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from reconciler.model.cluster import Pod
 from reconciler.model.frozen import NO_LABELS
-from reconciler.model.ids import FleetKey
+from reconciler.model.ids import FleetKey, NodeName
 from reconciler.model.text import duration
 from reconciler.planner.descheduler_settings import DeschedulerSettings, EvictorSettings
 from reconciler.planner.disruption.blocker import Blocker
@@ -78,13 +78,21 @@ class PodBlockers:
         )
         return next((found for ask in checks if (found := ask(proposal.pod)) is not None), None)
 
+    def stays_for_good(self, pod: Pod) -> bool:
+        """Return whether a running pod stays on its node until a person changes something.
+
+        A started Job's pod does not, as it ends by itself.
+        """
+        ruling = self._ruling(pod, self._terms_on(pod.node_name))
+        forbidden = ruling.verdict is Verdict.BLOCK and ruling.code != "started-job"
+        if forbidden and ruling.until is None:
+            return True
+        asks = (self._selected, self._priority, self._claims)
+        return any(ask(pod) is not None for ask in asks)
+
     def _rules(self, pod: Pod) -> Blocker | None:
         """Return a blocker if scale-in would not move the pod either."""
-        assert pod.node_name is not None
-        fleet = self._context.view.inventory.fleet_of_node[pod.node_name]
-        if fleet not in self._terms_of:
-            self._terms_of[fleet] = self._terms(fleet)
-        ruling = self._ruling(pod, self._terms_of[fleet])
+        ruling = self._ruling(pod, self._terms_on(pod.node_name))
         if ruling.verdict is Verdict.OK:
             return None
         return Blocker(ruling.code, ruling.reason or f"{ruling.code} pods are left alone")
@@ -96,6 +104,13 @@ class PodBlockers:
             return fold_failed(subject, replace(terms, move_bare_pods=bare))
         coverage = self._context.builder.budgets.coverage
         return judge_of(terms, coverage, self._context.view.at).ruling(pod)
+
+    def _terms_on(self, node: NodeName | None) -> Terms:
+        assert node is not None
+        fleet = self._context.view.inventory.fleet_of_node[node]
+        if fleet not in self._terms_of:
+            self._terms_of[fleet] = self._terms(fleet)
+        return self._terms_of[fleet]
 
     def _terms(self, fleet: FleetKey) -> Terms:
         terms = terms_of(self._context.view.statuses[fleet].settings.scale_in)

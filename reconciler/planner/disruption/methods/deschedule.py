@@ -5,17 +5,23 @@ from datetime import datetime, timedelta
 
 from reconciler.model.actions import EvictPod
 from reconciler.model.cluster import Node
+from reconciler.model.ids import NodeName, PodKey
 from reconciler.planner.builder import PlanBuilder
-from reconciler.planner.descheduler_settings import DeschedulerSettings, HighNodeUtilization
+from reconciler.planner.descheduler_settings import (
+    DeschedulerSettings,
+    HighNodeUtilization,
+    Profile,
+)
+from reconciler.planner.disruption.context import DisruptionContext
 from reconciler.planner.disruption.descheduler.evictor import Evictor
 from reconciler.planner.disruption.descheduler.facts import Facts, find_replicas
 from reconciler.planner.disruption.descheduler.places import Places
+from reconciler.planner.disruption.descheduler.pod_blockers import PodBlockers
 from reconciler.planner.disruption.descheduler.policies.high_node_utilization import (
     nodes_to_empty,
 )
 from reconciler.planner.disruption.descheduler.policy_functions import proposals_of
 from reconciler.planner.disruption.voluntary import VoluntaryRun
-from reconciler.planner.rules import forbidding
 from reconciler.planner.view import ClusterView
 
 
@@ -29,40 +35,50 @@ def propose(run: VoluntaryRun) -> None:
     if settings is None:
         return
     rests = rests_until(view, settings) is not None
-    if rests and not _empties_nodes(settings):
+    profiles = [each for each in settings.profiles if not rests or _emptying(each)]
+    if not profiles:
         return
     nodes = tuple(_looked_at(run, settings))
     pods_on = {node.name: view.pods_on.get(node.name, ()) for node in nodes}
     replicas = () if rests else find_replicas(view, nodes)
-    facts = Facts(view=view, sim=builder.sim, nodes=nodes, pods_on=pods_on, replicas=replicas)
+    moved: dict[PodKey, NodeName] = {}
     staying = run.simulator.staying
     closed = {name for name, row in view.row_of.items() if not staying[row]}
     closed |= context.closed | context.idle | context.unneeded.keys() | context.timed_for_later
-    _ask_to_stay_empty(run, facts, settings)
+    prepared: list[tuple[PodBlockers, Facts, Profile]] = []
+    for profile in profiles:
+        blockers = PodBlockers(context, settings, profile.evictor)
+        facts = Facts(
+            view=view,
+            sim=builder.sim,
+            nodes=nodes,
+            pods_on=pods_on,
+            replicas=replicas,
+            stays_for_good=blockers.stays_for_good,
+            moved=moved,
+        )
+        _ask_to_stay_empty(context, facts, profile)
+        prepared.append((blockers, facts, profile))
     if rests:
         return
-    evictor = Evictor(context, facts, Places(builder, closed), settings)
-    for profile in settings.profiles:
-        evictor.run(profile, (proposals_of(policy, facts) for policy in profile.policies))
+    evictor = Evictor(context, moved, Places(builder, closed), settings)
+    for blockers, facts, profile in prepared:
+        evictor.run(blockers, (proposals_of(policy, facts) for policy in profile.policies))
 
 
-def _empties_nodes(settings: DeschedulerSettings) -> bool:
-    policies = (policy for profile in settings.profiles for policy in profile.policies)
-    return any(isinstance(policy, HighNodeUtilization) for policy in policies)
+def _emptying(profile: Profile) -> list[HighNodeUtilization]:
+    """Return the profile's policies that empty nodes."""
+    return [policy for policy in profile.policies if isinstance(policy, HighNodeUtilization)]
 
 
-def _ask_to_stay_empty(run: VoluntaryRun, facts: Facts, settings: DeschedulerSettings) -> None:
+def _ask_to_stay_empty(context: DisruptionContext, facts: Facts, profile: Profile) -> None:
     """Request the soft taint for nodes that HighNodeUtilization empties.
 
-    kube-scheduler prefers the emptiest nodes: without the taint the pods would return. Pods of
-    protected nodes are never evicted, so these get no taint.
+    kube-scheduler prefers the emptiest nodes: without the taint the pods would return.
     """
-    for profile in settings.profiles:
-        for policy in profile.policies:
-            if isinstance(policy, HighNodeUtilization):
-                for node in nodes_to_empty(policy, facts):
-                    if not forbidding(node.annotations):
-                        run.context.unneeded.setdefault(node.name, "deschedule")
+    for policy in _emptying(profile):
+        for node in nodes_to_empty(policy, facts):
+            context.unneeded.setdefault(node.name, "deschedule")
 
 
 def rests_until(view: ClusterView, settings: DeschedulerSettings) -> datetime | None:

@@ -9,6 +9,7 @@ from reconciler.planner.disruption.descheduler.facts import (
     eviction_order,
 )
 from reconciler.planner.disruption.descheduler.usage import Usage, shown
+from reconciler.planner.rules import forbidding
 
 
 def proposals(arguments: HighNodeUtilization, facts: Facts) -> Proposals:
@@ -40,9 +41,9 @@ def proposals(arguments: HighNodeUtilization, facts: Facts) -> Proposals:
 def nodes_to_empty(
     arguments: HighNodeUtilization, facts: Facts, usage: Usage | None = None
 ) -> list[Node]:
-    """Return the nodes at or below all thresholds, the emptiest first.
+    """Return the nodes at or below all thresholds that can become empty, the emptiest first.
 
-    None of them if there are at most `numberOfNodes`, or if all nodes are: then there is no fuller
+    None of them if at most `numberOfNodes` are below, or if all nodes are: then there is no fuller
     one.
     """
     asked = usage or Usage(facts, arguments.thresholds)
@@ -50,4 +51,20 @@ def nodes_to_empty(
     found = [node for node in facts.nodes if below[row_of[node.name]]]
     if len(found) <= arguments.number_of_nodes or len(found) == len(facts.nodes):
         return []
+    found = [node for node in found if _can_become_empty(node, arguments, facts)]
     return sorted(found, key=lambda node: (full[row_of[node.name]], node.name))
+
+
+def _can_become_empty(node: Node, arguments: HighNodeUtilization, facts: Facts) -> bool:
+    """Return whether all pods of the node may go now or later.
+
+    Otherwise the node stays: no pod would have been moved for a saving, and kube-scheduler would
+    avoid room that is paid for.
+    """
+    if forbidding(node.annotations):
+        return False
+    pods = facts.staying(facts.pods_on.get(node.name, ()))
+    staying = (
+        pod for pod in pods if not (pod.daemon or pod.mirror or pod.deleting or pod.finished)
+    )
+    return all(arguments.scope.covers(pod) and not facts.stays_for_good(pod) for pod in staying)

@@ -5,8 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from reconciler.model.actions import DO_NOT_DISRUPT, UNNEEDED_TAINT, TaintNode, UntaintNode
-from reconciler.model.cluster import Node, Owner, Pod, Taint, TopologySpreadConstraint
+from reconciler.model.cluster import Node, Owner, Pod, TopologySpreadConstraint
 from reconciler.model.plan import Plan
 from reconciler.planner.descheduler_settings import (
     HighNodeUtilization,
@@ -22,7 +21,6 @@ from tests.builders import (
     NOW,
     ZONE,
     ago,
-    labelled,
     make_node,
     make_settings,
     near,
@@ -275,71 +273,6 @@ def test_nodes_with_timers_take_no_pods_between_their_turns(timed: bool, moved: 
     objects += [old(node.name, cpu="100m") for node in little]
     made = planned(settings, *objects, at=NOW + timedelta(seconds=1), previous_at=NOW)
     assert bool(evicted(made)) is moved
-
-
-def test_under_used_node_is_asked_to_stay_empty_and_then_emptied() -> None:
-    """Without the soft taint kube-scheduler would bring the pods back."""
-    fleet = replace(FLEET, min_capacity=0)
-    policy = HighNodeUtilization(thresholds={"cpu": 20})
-    settings = replace(
-        make_settings(fleet), descheduler=descheduling(policy).descheduler, consolidation=False
-    )
-    pods = [old("a", "lonely", cpu="200m"), old("b", "large", cpu="2")]
-    first = planned(settings, *nodes("a", "b"), *pods)
-    assert evicted(first) == {}
-    (marked,) = [each for each in first.actions if isinstance(each, TaintNode)]
-    assert (marked.node, marked.taint.key, marked.policy) == ("a", UNNEEDED_TAINT, "deschedule")
-    soft = make_node("a", FLEET, taints=(marked.taint,))
-    second = planned(
-        settings, soft, *nodes("b"), *pods, last_descheduled_at=first.last_descheduled_at
-    )
-    assert evicted(second) == {"lonely": "HighNodeUtilization"}
-    assert moves(second) == {"lonely": "b"}
-
-
-@pytest.mark.parametrize(("large", "number"), [("200m", 0), ("2", 1)])
-def test_node_that_the_policy_does_not_empty_is_not_asked_to_stay_empty(
-    large: str, number: int
-) -> None:
-    """All nodes are under-used, or no more than `numberOfNodes`: nothing is emptied."""
-    policy = HighNodeUtilization(thresholds={"cpu": 20}, number_of_nodes=number)
-    settings = replace(
-        make_settings(replace(FLEET, min_capacity=0)),
-        descheduler=descheduling(policy).descheduler,
-        consolidation=False,
-    )
-    pods = [old("a", "lonely", cpu="200m"), old("b", "large", cpu=large)]
-    made = planned(settings, *nodes("a", "b"), *pods)
-    assert [each for each in made.actions if isinstance(each, TaintNode)] == []
-
-
-def test_node_that_is_not_to_be_emptied_is_not_asked_to_stay_empty() -> None:
-    """kube-scheduler would avoid a node that nobody empties."""
-    settings = replace(
-        make_settings(replace(FLEET, min_capacity=0)),
-        descheduler=descheduling(HighNodeUtilization(thresholds={"cpu": 20})).descheduler,
-        consolidation=False,
-    )
-    kept = make_node("a", FLEET, annotations=labelled(**{DO_NOT_DISRUPT: "true"}))
-    pods = [old("a", "lonely", cpu="200m"), old("b", "large", cpu="2")]
-    made = planned(settings, kept, *nodes("b"), *pods)
-    assert evicted(made) == {}
-    assert [each for each in made.actions if isinstance(each, TaintNode)] == []
-
-
-def test_under_used_node_keeps_its_soft_taint_between_two_rounds() -> None:
-    """What was evicted in this round would come back before the next one."""
-    settings = replace(
-        make_settings(replace(FLEET, min_capacity=0)),
-        descheduler=descheduling(HighNodeUtilization(thresholds={"cpu": 20})).descheduler,
-        consolidation=False,
-    )
-    taint = Taint(key=UNNEEDED_TAINT, value="deschedule", effect="PreferNoSchedule")
-    soft = make_node("a", FLEET, taints=(taint,))
-    pods = [old("a", "lonely", cpu="200m"), old("b", "large", cpu="2")]
-    made = planned(settings, soft, *nodes("b"), *pods, last_descheduled_at=ago(5))
-    assert evicted(made) == {}
-    assert [each for each in made.actions if isinstance(each, TaintNode | UntaintNode)] == []
 
 
 def test_pods_are_gathered_on_nodes_above_the_threshold_only() -> None:

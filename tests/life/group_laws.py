@@ -43,12 +43,19 @@ class DesiredCapacities:
             self.lowered += max(0, fell)
         for chosen in self._world.fleets.chosen_by_group[self._chosen :]:
             self._break(f"a group chose {chosen} itself")
-        self._take_over()
+        self._begin_again()
 
     def _take_over(self) -> None:
-        """What a person did to a group is not judged."""
+        """What a person did to a group is not judged, nor what the group does because of it."""
+        self._begin_again()
+        self._world.clock.call_later(self._world.delays.fulfil, self._forget_choices)
+
+    def _begin_again(self) -> None:
         self._ends.clear()
         self._known = self._targets()
+        self._forget_choices()
+
+    def _forget_choices(self) -> None:
         self._chosen = len(self._world.fleets.chosen_by_group)
 
     def _calling(self, call: Call) -> None:

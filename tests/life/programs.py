@@ -68,6 +68,8 @@ class Config:
     """Fleets that are Auto Scaling groups, in the home region."""
     unhurried: bool = False
     """Calls take no time: nothing happens between observing and acting."""
+    fulfil_seconds: float = 0.0
+    """How long EC2 takes to act on a new target: what it will launch is missing until then."""
 
 
 @dataclass(frozen=True)
@@ -97,6 +99,7 @@ def configs(groups: Sequence[tuple[str, ...]] = SOME_GROUPS) -> st.SearchStrateg
         consolidation=st.booleans(),
         regions=st.sampled_from([1, 1, 2]),
         unhurried=st.booleans(),
+        fulfil_seconds=st.sampled_from([0.0, 2.0]),
         groups=st.sampled_from(groups),
     )
 

@@ -78,7 +78,8 @@ class Stage:
     """
 
     def __init__(self, config: Config, fleets: tuple[FleetSettings, ...] = ()) -> None:
-        self.world = MemoryWorld(cluster="c", delays=DELAYS, scoring="least-allocated")
+        delays = replace(DELAYS, fulfil=config.fulfil_seconds)
+        self.world = MemoryWorld(cluster="c", delays=delays, scoring="least-allocated")
         fleets = fleets or fleet_settings(config)
         self.fleets: dict[tuple[str, Region], FleetId] = {}
         for fleet in fleets:

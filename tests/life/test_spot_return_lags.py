@@ -7,17 +7,15 @@ import pytest
 from reconciler.model.actions import TerminateInstance
 from reconciler.model.plan import Plan
 from reconciler.model.snapshot import Snapshot
-from tests.life import stage
 from tests.life.scenarios import SCENARIOS
 
 
 @pytest.mark.parametrize("seconds", [1.0, 15.0])
-def test_stand_in_returns_although_its_spot_node_is_launched_seconds_later(
-    monkeypatch: pytest.MonkeyPatch, seconds: float
-) -> None:
+def test_stand_in_returns_although_its_spot_node_is_launched_seconds_later(seconds: float) -> None:
     """The missing instance ended the batch that had asked for it, in every hour."""
-    monkeypatch.setattr(stage, "DELAYS", replace(stage.DELAYS, fulfil=seconds))
-    scene = next(each for each in SCENARIOS if each.name == "spot is back").begin()
+    scenario = next(each for each in SCENARIOS if each.name == "spot is back")
+    config = replace(scenario.config, fulfil_seconds=seconds)
+    scene = replace(scenario, config=config).begin()
     ended: list[str] = []
 
     def note(_: Snapshot, made: Plan) -> None:

@@ -247,23 +247,21 @@ class _Drains:
 
         While the instance cannot be ended no pod is evicted, and the time of the drain runs on.
         """
-        builder = self._builder
-        view = builder.view
+        builder, view = self._builder, self._builder.view
         halted = cannot_end(view, node, view.statuses[key])
+        overdue = self._is_overdue(node, key)
         rulings = list(self._judge(node, key, drain).rulings(pods))
         left = [pod for pod, ruling in rulings if ruling.verdict is Verdict.OK]
-        moving = [*left, *(pod for pod, ruling in rulings if comes_again(pod, ruling))]
         ending = sum(ruling.verdict is Verdict.WAIT for _, ruling in rulings)
-        blocker, time_is_over = blocking_pod(rulings), self._is_overdue(node, key)
-        if time_is_over:
+        blocker = blocking_pod(rulings)
+        if blocker is None and (halted is not None or not overdue):
+            blocker = self._too_long(node, key, drain, (len(left), ending))
+        elif blocker is None and not left:
+            blocker = _has_died(view, node)
+        moving = [*left, *(pod for pod, ruling in rulings if comes_again(pod, ruling))]
+        if overdue:
             moving = [pod for pod in moving if pod.owner is not None]
-        if halted is not None or not time_is_over:
-            blocker = blocker or self._too_long(node, key, drain, (len(left), ending))
-        elif not left:
-            blocker = blocker or _has_died(view, node)
-        moves = None
-        if blocker is None:
-            moves = self._moves(node, moving, drain)
+        moves = self._moves(node, moving, drain) if blocker is None else None
         if moves is None:
             why = blocker.detail if blocker else "its pods fit nowhere else any more"
             why += "" if halted is None else f"; {halted.detail}"
@@ -275,8 +273,7 @@ class _Drains:
         builder.mark(*time_notes(view, node, drain, (len(left), ending)))
         if halted is not None:
             builder.block(node, *halted)
-            return
-        if time_is_over:
+        elif overdue:
             self._evict_or_delete(node, key, drain, left, moves)
         else:
             self._evict(node, key, drain, left, moves)

@@ -38,6 +38,8 @@ def give_up_unasked(builder: PlanBuilder) -> None:
     given_up: set[InstanceId] = set()
     draining, used = still_draining(builder), _used_rows(builder)
     for status in owing:
+        if _asks_for_nodes(builder, status):
+            continue
         owed = _unasked(builder, status, draining, used[status.key])
         if owed <= 0:
             continue
@@ -78,37 +80,41 @@ def _used_rows(builder: PlanBuilder) -> Counter[FleetKey]:
     return Counter(node.key for row, node in coming if row in builder.used_rows)
 
 
+def _asks_for_nodes(builder: PlanBuilder, status: FleetStatus) -> bool:
+    """Return whether the fleet needs more nodes, or its target is no measure of what it owes.
+
+    Demand that its nodes would suit, or headroom of its sector, may be without a place, or its
+    rolling update goes on. A target below what EC2 provides has been lowered already.
+    """
+    view, live = builder.view, status.live
+    target = builder.targets[status.key]
+    if live is None or live.counts_units or target != status.current or target < status.provided:
+        return True
+    update, sector = view.inventory.updates.get(status.key), status.settings.sector
+    if update is not None and not (update.halted or status.unavailable):
+        return True
+    left = (each for each in builder.waiting if each.left and sector in each.sectors)
+    if any(could_serve(builder, each, status) for each in left):
+        return True
+    return any(each.missing and each.sector == sector for each in builder.headroom)
+
+
 def _unasked(
     builder: PlanBuilder, status: FleetStatus, draining: Container[NodeName], used: int
 ) -> int:
     """Return how many of the nodes that EC2 owes nothing asks for, above the fleet's minimum.
 
-    None while demand that its nodes would suit, or headroom of its sector, is without a place, or
-    its rolling update goes on; and none if the target is lower than what EC2 provides: then it has
-    been lowered already.
-
     Args:
         builder: The plan.
-        status: The fleet.
-        draining: Nodes of all fleets that go on draining.
+        status: A fleet that asks for no more nodes.
+        draining: Nodes of all fleets that continue to drain.
         used: How many of the fleet's coming nodes something will use.
     """
-    view, key, live = builder.view, status.key, status.live
-    target = builder.targets[key]
-    if live is None or live.counts_units or target != status.current or target < status.provided:
-        return 0
-    update, sector = view.inventory.updates.get(key), status.settings.sector
-    if update is not None and not (update.halted or status.unavailable):
-        return 0
-    left = (each for each in builder.waiting if each.left and sector in each.sectors)
-    if any(could_serve(builder, each, status) for each in left):
-        return 0
-    if any(each.missing and each.sector == sector for each in builder.headroom):
-        return 0
+    view, key = builder.view, status.key
     own = [removal for removal in builder.removals if removal.key == key]
     lowered = sum(removal.targets_lowered for removal in own)
     leaving = sum(node.name in draining for node in status.nodes)
     leaving += sum(begins_drain(action) for removal in own for action in removal.actions)
     drained_later = sum(n.ready and n.name in view.inventory.stuck_nodes for n in status.nodes)
     owed = status.launching - lowered - drained_later - used - len(replaced_later(view, key))
-    return min(owed, target - lowered - leaving - status.min)
+    return min(owed, builder.targets[key] - lowered - leaving - status.min)

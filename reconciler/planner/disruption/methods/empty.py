@@ -47,35 +47,50 @@ def propose(run: VoluntaryRun) -> None:
 
 def _remove(run: VoluntaryRun, idle: timedelta, node: Node, status: FleetStatus) -> None:
     """Begin to remove one empty node if all limits allow it; otherwise note why it stays."""
-    context, most = run.context, status.settings.scale_in.empty_at_once_max
-    builder = context.builder
+    context, builder = run.context, run.context.builder
     outdated = context.view.inventory.outdated.get(node.name)
     if outdated is not None and outdated.waits:
         builder.block(node, "replacement", outdated.waits)
     elif not context.room.may_leave(status.key, node.name):
-        if budget := context.ledger.node_blocker(status.key, _reason(status, outdated), node.name):
-            _hold(run, node, status, budget if outdated is not None else at_minimum(status))
-        else:
-            ask_for_successor(context, node, status, outdated)
-    elif context.draining_before + context.empty_begun >= most:
-        _hold(run, node, status, Blocker("max-empty-at-once", "enough nodes are leaving at once"))
-        context.wait(node.name)
-    elif budget := context.ledger.node_blocker(status.key, _reason(status, outdated), node.name):
-        _hold(run, node, status, budget)
+        _keep_minimum(run, node, status, outdated)
+    elif (limit := _limit(context, node, status, outdated)) is not None:
+        _hold(run, node, status, limit)
         context.wait(node.name)
     elif outdated is None and not _spare(context, node, status):
         builder.block(node, *NEEDED_BACK)
     else:
-        context.room.leave(status.key, node.name)
-        context.ledger.take_node(status.key, node.name)
-        context.empty_begun += 1
-        context.closed.add(node.name)
         because = f"empty for {duration(idle)}"
         policy: PolicyName = "scale-in"
         if outdated is not None:
             policy, because = outdated.policy, f"{outdated.because}; no counted pod is on it"
+        context.room.leave(status.key, node.name)
+        context.ledger.take_node(status.key, node.name)
+        context.empty_begun += 1
+        context.closed.add(node.name)
         actions = (taint(node, policy, because),)
         builder.begin_removal(Removal(key=status.key, node=node.name, actions=actions))
+
+
+def _keep_minimum(
+    run: VoluntaryRun, node: Node, status: FleetStatus, outdated: Outdated | None
+) -> None:
+    """Ask for a new node in the place of one that its fleet cannot do without, or note why not."""
+    context = run.context
+    budget = context.ledger.node_blocker(status.key, _reason(status, outdated), node.name)
+    if budget is None:
+        ask_for_successor(context, node, status, outdated)
+    else:
+        _hold(run, node, status, at_minimum(status) if outdated is None else budget)
+
+
+def _limit(
+    context: DisruptionContext, node: Node, status: FleetStatus, outdated: Outdated | None
+) -> Blocker | None:
+    """Return which limit of this plan the removal would exceed; None if there is none."""
+    most = status.settings.scale_in.empty_at_once_max
+    if context.draining_before + context.empty_begun >= most:
+        return Blocker("max-empty-at-once", "enough nodes are leaving at once")
+    return context.ledger.node_blocker(status.key, _reason(status, outdated), node.name)
 
 
 def _hold(run: VoluntaryRun, node: Node, status: FleetStatus, why: Blocker) -> None:

@@ -105,6 +105,24 @@ class SetSearch:
         best: ProposedSet | None = None
         repacked: list[ProposedSet] = []
         looked_at: list[Sequence[Candidate]] = []
+        for members, priced, smaller in self._rounds(ordered, table):
+            looked_at.append(members)
+            if len(smaller) == len(members):
+                best = _better(best, self._checked(priced))
+            elif priced is not None:
+                if self._goes_by_itself(smaller):
+                    return None
+                repacked.append(priced)
+        return best or self._best_repacked(repacked) or self._best_of_one_fleet(looked_at, table)
+
+    def _rounds(
+        self, ordered: Sequence[Candidate], table: OfferTable
+    ) -> Iterator[tuple[Sequence[Candidate], ProposedSet | None, Sequence[Candidate]]]:
+        """Yield sets of these nodes, each once, with two results of pricing its new nodes.
+
+        The first is the set as proposed; None if it saves too little or its pods have no place. The
+        second are its nodes without those that would be bought again, which make the next set.
+        """
         seen: set[frozenset[str]] = set()
         for size in _sizes(len(ordered)):
             members: Sequence[Candidate] = ordered[:size]
@@ -113,21 +131,15 @@ class SetSearch:
                 if len(members) < 2 or names in seen:
                     break
                 seen.add(names)
-                looked_at.append(members)
                 wanted = self._price(members, table)
                 if wanted is None:
+                    yield members, None, members
                     break
-                priced = self._saving(members, wanted)
                 smaller = self._without_rebought(members, wanted)
+                yield members, self._saving(members, wanted), smaller
                 if len(smaller) == len(members):
-                    best = _better(best, self._checked(priced))
                     break
-                if priced is not None:
-                    if self._goes_by_itself(smaller):
-                        return None
-                    repacked.append(priced)
                 members = smaller
-        return best or self._best_repacked(repacked) or self._best_of_one_fleet(looked_at, table)
 
     def _goes_by_itself(self, members: Sequence[Candidate]) -> bool:
         """Return whether this is a single node that needs no set to leave."""

@@ -21,6 +21,7 @@ from reconciler.model.actions import (
     TerminateInstance,
 )
 from reconciler.model.errors import PortError, kind_of
+from reconciler.model.ids import PodKey
 from reconciler.model.outcome import Outcome, OutcomeKind, kind_of_error
 
 Report = Callable[[Outcome], None]
@@ -116,6 +117,10 @@ def _independent(actions: Iterable[AnyAction]) -> list[tuple[AnyAction, ...]]:
     return [tuple(group) for group in groups.values()]
 
 
+def _evicted_pods(group: Iterable[AnyAction]) -> list[PodKey]:
+    return [action.pod for action in group if isinstance(action, EvictPod)]
+
+
 class LiveExecutor:
     """Acts on the live cluster and cloud.
 
@@ -137,6 +142,8 @@ class LiveExecutor:
     ) -> None:
         self._ports = PacedPorts(ports, pace or Pace(monotonic_seconds))
         self._monotonic_seconds = monotonic_seconds
+        self._late: dict[PodKey, int] = {}
+        """In how many plans in a row the eviction of a pod had not begun in time."""
         self._stopping = stopping
         self._runner = runner
 
@@ -164,6 +171,8 @@ class LiveExecutor:
         outcomes: list[Outcome] = []
         for stage, listed in groupby(staged(actions), key=itemgetter(0)):
             groups = _independent(action for _, action in listed)
+            if stage is Stage.EVICT:
+                groups = self._with_late_ones_first(groups)
             until = self._monotonic_seconds() + EVICTING_SECONDS
             # The failures of a group stay its own until the stage ends.
             work = [
@@ -185,6 +194,21 @@ class LiveExecutor:
                     report(outcome)
         return tuple(outcomes)
 
+    def _with_late_ones_first(
+        self, groups: Iterable[tuple[AnyAction, ...]]
+    ) -> list[tuple[AnyAction, ...]]:
+        """Return evictions in order, those first for which the last plans had no time.
+
+        Otherwise pods whose evictions hang would take all the time of each plan.
+        """
+        late = self._late
+        ordered = sorted(
+            groups, key=lambda group: -sum(late.get(pod, 0) for pod in _evicted_pods(group))
+        )
+        listed = {pod for group in ordered for pod in _evicted_pods(group)}
+        self._late = {pod: count for pod, count in late.items() if pod in listed}
+        return ordered
+
     def _evicted(
         self,
         actions: Sequence[AnyAction],
@@ -198,8 +222,12 @@ class LiveExecutor:
         One that is too late keeps the node like a refused one.
         """
         if self._monotonic_seconds() >= until and demand_waits():
+            for pod in _evicted_pods(actions):
+                self._late[pod] = self._late.get(pod, 0) + 1
             why = "new pods wait for the next plan, which evicts it"
             return [Outcome(action=each, kind="refused", detail=why) for each in actions]
+        for pod in _evicted_pods(actions):
+            self._late.pop(pod, None)
         return self._group(actions, failed, targets, _never)
 
     def _group(

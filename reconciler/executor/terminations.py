@@ -75,6 +75,8 @@ def _alive(
     for each in left:
         if not _is_of_its_fleet(alive[each.instance], each):
             ends[each] = _refused(f"{each.instance} is not of fleet {each.fleet_id}")
+        elif alive[each.instance].protected:
+            ends[each] = _refused(f"{each.instance} is protected from scale-in, or in standby")
     return [each for each in left if each not in ends], found
 
 

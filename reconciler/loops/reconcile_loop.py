@@ -204,7 +204,7 @@ class ReconcileLoop:
             )
             plan = with_raises(self._refused.noted_in(plan, outcomes), outcomes)
             plan = with_refused_ends(with_stuck_ends(plan, outcomes), outcomes)
-            self._unsaved.note(seen, plan)
+            self._unsaved.note(seen, plan, outcomes)
             acted = not self.executor.dry_run
             if acted:
                 notices = plan.notices

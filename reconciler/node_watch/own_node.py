@@ -16,7 +16,6 @@ from urllib.parse import urlsplit
 from reconciler.model.errors import (
     Conflict,
     Forbidden,
-    InputError,
     NotFound,
     PortError,
     Throttled,
@@ -166,7 +165,7 @@ def _decoded(body: Mapping[str, Any]) -> OwnNode:
     annotations = metadata.get("annotations") or {}
     taints = spec.get("taints") or []
     if not all(isinstance(text, str) for text in annotations.values()):
-        raise InputError("node", "an annotation is not text")
+        raise ValueError("an annotation is not text")
     return OwnNode(
         resource_version=str(metadata["resourceVersion"]),
         provider_id=str(spec.get("providerID") or ""),

@@ -185,3 +185,31 @@ def test_answer_that_is_no_list_does_not_empty_the_cluster(
         pytest.raises(ObservationError, match=r"no list of any kind yet|no list of Pod"),
     ):
         cluster.observe()
+
+
+def test_list_that_always_breaks_off_does_not_make_the_cache_look_fresh(tmp_path: Path) -> None:
+    """After `410 Gone` each first page counted as an answer, although nothing of it was stored."""
+    seconds, attempts, gone = [0.0], [0], [False]
+
+    def answer(request: Request) -> Answer:
+        pods = request.path.startswith("/api/v1/pods")
+        if "watch=1" in request.path:
+            if pods:
+                gone[0] = True
+                return json_answer({"code": 410, "message": "too old resource version"}, 410)
+            return Answer(lines=(event("BOOKMARK", {"metadata": {"resourceVersion": "8"}}),))
+        page = {"metadata": {"resourceVersion": "7"}, "items": [pod_json()] if pods else []}
+        if pods and "continue=" in request.path and gone[0]:
+            attempts[0] += 1
+            return json_answer({"message": "etcdserver: request timed out"}, 504)
+        if pods and "continue=" not in request.path:
+            page["metadata"] = {"resourceVersion": "7", "continue": "x"}
+        return json_answer(page)
+
+    with watching(tmp_path, answer, awake_seconds=lambda: seconds[0]) as cluster:
+        assert len(cluster.observe().pods) == 1
+        for count in (1, 2, 3):
+            waiting.until("it is listed again", lambda: attempts[0] >= count)  # noqa: B023
+            seconds[0] += STALE_SECONDS / 2
+        with pytest.raises(ObservationError, match="Pod not heard of"):
+            cluster.observe()

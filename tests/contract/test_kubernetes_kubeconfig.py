@@ -9,7 +9,7 @@ import pytest
 
 from reconciler.adapters.kubernetes import connect
 from reconciler.adapters.kubernetes.errors import NotAccepted
-from reconciler.model.errors import InputError
+from reconciler.model.errors import Forbidden, InputError
 from tests.contract.kubernetes_api import kubeconfig
 from tests.contract.scripted import Answer, Request, json_answer, scripted_server
 
@@ -180,3 +180,25 @@ def test_credential_plugin_that_fails_later_is_told_with_the_refusal(
         transport.close()
     assert caught.value.what.endswith(f"; the {FAILED}")
     assert capfd.readouterr().err == ""
+
+
+def _with_token_file(tmp_path: Path, url: str, text: str) -> str:
+    (tmp_path / "token").write_text(text)
+    return _with_user(tmp_path, url, tokenFile=str(tmp_path / "token"))
+
+
+def test_token_file_that_ends_with_a_newline_is_accepted(tmp_path: Path) -> None:
+    """`echo TOKEN > file`: kubectl trims it. Here every request raised ValueError."""
+    server = _Tokens()
+    with scripted_server(server.answer) as url:
+        transport = connect(_with_token_file(tmp_path, url, f"{server.valid}\n"))
+        assert transport.request("GET", "/version").status == 200
+        transport.close()
+
+
+def test_token_that_no_header_can_hold_is_refused_without_showing_it(tmp_path: Path) -> None:
+    """It ended the program with a traceback."""
+    transport = connect(_with_token_file(tmp_path, "http://127.0.0.1:1", "first\nsecond"))
+    with pytest.raises(Forbidden, match="contains a line break") as caught:
+        transport.request("GET", "/version")
+    assert "second" not in str(caught.value)

@@ -331,7 +331,10 @@ def test_pause_that_is_asked_for_is_told(
 
 @pytest.mark.parametrize(
     "body",
-    [b"", b"[]", b"{}", b"[" * 100_000, b'{"metadata": [], "spec": {}}', b"null"],
+    [
+        *(b"", b"[]", b"{}", b"[" * 100_000, b'{"metadata": [], "spec": {}}', b"null"),
+        b'{"metadata": {"resourceVersion": "1", "annotations": {"a": 1}}, "spec": {}}',
+    ],
 )
 def test_answer_that_is_no_node_is_an_error(api: Api, own: OwnNodeClient, body: bytes) -> None:
     """A load balancer may answer in the API server's place."""

@@ -10,6 +10,7 @@ from reconciler.adapters.aws.errors import translated
 from reconciler.adapters.aws.group_cache import CachedGroups, Group
 from reconciler.adapters.aws.group_details import GroupDetails
 from reconciler.adapters.aws.groups_reader import Caches, GroupsReader
+from reconciler.adapters.aws.raised_capacities import RaisedCapacities
 from reconciler.adapters.aws.regions import RegionReaders, observed, raw_answers
 from reconciler.adapters.aws.retries import change
 from reconciler.model.errors import Conflict, NotFound, Refused, Unavailable
@@ -52,6 +53,7 @@ class AutoScalingCloud:
         self._now = now
         self._regions = RegionReaders(self._answers)
         self._groups = CachedGroups(awake_seconds)
+        self._raised = RaisedCapacities(awake_seconds)
         self._caches = Caches(details=GroupDetails(now, awake_seconds))
 
     def observe(self, regions: Sequence[Region]) -> CloudState:
@@ -110,6 +112,7 @@ class AutoScalingCloud:
         group = self._group(region, fleet_id)
         with translated(f"Auto Scaling group {fleet_id}", changing=False):
             desired = int(group["DesiredCapacity"])
+        desired = max(desired, self._raised.latest(region, fleet_id))
         if capacity < desired:
             what = f"is not lowered from {desired} to {capacity}: it would choose what it ends"
             raise Refused(f"Auto Scaling group {fleet_id}", what)
@@ -122,6 +125,7 @@ class AutoScalingCloud:
             DesiredCapacity=capacity,
             HonorCooldown=False,
         )
+        self._raised.accepted(region, fleet_id, capacity)
 
     def instances(self, region: Region, ids: Sequence[InstanceId]) -> tuple[Instance, ...]:
         """Return those of the instances that EC2 still lists, read now."""
@@ -155,7 +159,10 @@ class AutoScalingCloud:
         ended = 0
         for each in self._members(region, fleet_id, ids):
             self._groups.changed(region, fleet_id)
-            ended += self._end(region, each, lower_target=lower_target)
+            if self._end(region, each, lower_target=lower_target):
+                ended += 1
+                if lower_target:
+                    self._raised.lowered(region, fleet_id)
         return live.target_capacity - ended if lower_target else None
 
     def _members(

@@ -25,7 +25,10 @@ PAGE_INSTANCES = 200
 API requests")."""
 HISTORY_AGE = timedelta(hours=1)
 """Longer than the longest cool-off after a capacity error."""
+HISTORY_AGES = (HISTORY_AGE, timedelta(minutes=10), timedelta(minutes=1))
+"""How far back a fleet's history is read: the first of these for which it is read to its end."""
 HISTORY_PAGES_MAX = 5
+"""How many pages are read for each of these times."""
 ENDED = frozenset({"shutting-down", "terminated"})
 FLEET_STATES = ("submitted", "active", "modifying", "deleted-running", "deleted-terminating")
 
@@ -195,19 +198,29 @@ class FleetsReader:
         return [{"FleetId": fleet_id, "HistoryRecords": records}]
 
     def _records(self, fleet_id: str) -> list[Any]:
-        arguments: dict[str, Any] = {
-            "FleetId": fleet_id,
-            "StartTime": self._now() - HISTORY_AGE,
-        }
+        """Return the events of the last hour; of a long history those of a shorter time.
+
+        EC2 returns the oldest events first, and the newest ones are those that count.
+        """
         records: list[Any] = []
         with translated(f"describe_fleet_history {fleet_id}", changing=False):
-            for _ in range(HISTORY_PAGES_MAX):
-                page = self._ec2.describe_fleet_history(**arguments)
-                records.extend(listed(page, "HistoryRecords"))
-                if not page.get("NextToken"):
+            for age in HISTORY_AGES:
+                records, whole = self._records_since(fleet_id, self._now() - age)
+                if whole:
                     break
-                arguments["NextToken"] = page["NextToken"]
         return records
+
+    def _records_since(self, fleet_id: str, since: datetime) -> tuple[list[Any], bool]:
+        """Return the first pages of events since then, and whether these are all."""
+        arguments: dict[str, Any] = {"FleetId": fleet_id, "StartTime": since}
+        records: list[Any] = []
+        for _ in range(HISTORY_PAGES_MAX):
+            page = self._ec2.describe_fleet_history(**arguments)
+            records.extend(listed(page, "HistoryRecords"))
+            if not page.get("NextToken"):
+                return records, True
+            arguments["NextToken"] = page["NextToken"]
+        return records, False
 
     def _pages(
         self,

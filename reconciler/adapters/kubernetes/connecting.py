@@ -133,8 +133,15 @@ def _configure(
     """Read configuration and credentials; return why the credential plugin failed, or nothing."""
     with _plugin_failures() as failures:
         _load(configuration, kubeconfig, context)
+    _trim_token(configuration)
     _refresh_in_silence(configuration)
     return failures.text[:_FAILURE_MAX]
+
+
+def _trim_token(configuration: Any) -> None:
+    """Remove white space around a token, as kubectl does: a file with one often ends a line."""
+    keys = configuration.api_key.items()
+    configuration.api_key = {name: key.strip() for name, key in keys}
 
 
 def _refresh_in_silence(configuration: Any) -> None:
@@ -149,6 +156,7 @@ def _refresh_in_silence(configuration: Any) -> None:
     def silently(used: Any) -> None:
         with _plugin_failures():
             refresh(used)
+        _trim_token(used)
         used.refresh_api_key_hook = silently  # `refresh` has put itself there
 
     configuration.refresh_api_key_hook = silently

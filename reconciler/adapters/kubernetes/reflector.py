@@ -145,13 +145,13 @@ class Reflector(threading.Thread):
         found: dict[Key, CachedObject] = {}
 
         def take(page: list[Raw]) -> None:
-            self.cache.heard()
             with garbage_collection_paused():
                 for raw in page:
                     self._take(raw, found)
 
         version = read_list(self._transport, self.kind, found.clear, take)
         self.cache.replace(found, after_silence=self._was_silent)
+        self.cache.heard()  # not for each page: of a list that does not end nothing is stored
         self._was_silent = False
         self._version = version
         self._confirm()

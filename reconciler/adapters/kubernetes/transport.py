@@ -23,7 +23,7 @@ from reconciler.adapters.kubernetes.errors import (
     of_status,
     pause_asked_seconds,
 )
-from reconciler.model.errors import PortError, Refused, Unavailable
+from reconciler.model.errors import Forbidden, PortError, Refused, Unavailable
 from reconciler.records.times import http_date
 
 MERGE_PATCH = "application/merge-patch+json"
@@ -152,6 +152,7 @@ class Transport:
             TooLarge: The answer has more than `bytes_max`, if there is such a limit.
             Unavailable: No answer; nothing was changed.
             Refused: The fence is closed; nothing was sent.
+            Forbidden: The token cannot be sent.
             OutcomeUnknown: No answer to a request that may have been executed.
         """
         patience_seconds = min(PATIENCE_SECONDS, self._read_seconds / 2)
@@ -283,6 +284,7 @@ class Transport:
             auth_settings=["BearerToken"],
         )
         _, url, sent_headers, _, _ = serialized
+        _check_credentials(f"{method} {path}", sent_headers)
         if method != "GET" and self._fence is not None and not self._fence():
             raise Refused(f"{method} {path}", "this replica is not the leader")
         response = self._client.call_api(
@@ -301,6 +303,14 @@ class Transport:
     def close(self) -> None:
         """Close all connections."""
         self._client.close()
+
+
+def _check_credentials(where: str, headers: Mapping[str, str]) -> None:
+    """Raise Forbidden for a token that no header can hold, without showing any of it."""
+    for name, value in headers.items():
+        if name.lower() == "authorization" and not (value.isascii() and value.isprintable()):
+            what = "the token of its credentials contains a line break or another such character"
+            raise Forbidden(where, what)
 
 
 def _read_body(response: Any, where: str, bytes_max: int | None) -> bytes:

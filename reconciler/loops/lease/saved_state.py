@@ -128,6 +128,8 @@ class UnsavedState:
     _observed_with_plan: str = ""
     """The state on the Lease when the plan was made: once it differs, the Lease takes
     precedence."""
+    _last_drain_at: datetime | None = None
+    """When the spot rescheduler last moved pods of this process's plans."""
 
     def recalled(self, observed: Snapshot) -> Snapshot:
         """Return the snapshot with what this process knows better."""
@@ -147,18 +149,21 @@ class UnsavedState:
             last_descheduled_at=_later(
                 observed.cluster.last_descheduled_at, plan.last_descheduled_at
             ),
+            last_drain_at=_later(observed.cluster.last_drain_at, self._last_drain_at),
             interrupted_pools=plan.interrupted_pools,
             protected_instances=plan.protected_instances,
         )
         return replace(observed, cluster=cluster)
 
-    def note(self, observed: Snapshot, plan: Plan) -> None:
+    def note(self, observed: Snapshot, plan: Plan, outcomes: Iterable[Outcome]) -> None:
         """Keep the state of an executed plan, whether or not the Lease could be written."""
         self._plan, self._observed_with_plan = plan, _observed(observed)
+        if any(_was_moved_to_spot(each) for each in outcomes):
+            self._last_drain_at = observed.at
 
     def forget(self) -> None:
         """Drop our state: another process acts, and what it saves on the Lease is valid."""
-        self._plan = None
+        self._plan, self._last_drain_at = None, None
 
 
 def _later(one: datetime | None, other: datetime | None) -> datetime | None:

@@ -5,8 +5,9 @@ then it is kept, and if this process ends it is delivered again.
 """
 
 from collections.abc import Collection
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import cached_property
+from typing import Final
 
 from reconciler.model.binding import Binding
 from reconciler.model.cluster import Node
@@ -28,6 +29,10 @@ from reconciler.planner.nodes.interruptions import (
     read_notices,
     withdrawn_changes,
 )
+
+ANSWERS_AGE_MAX: Final = timedelta(minutes=3)
+"""How old an answer about instances may be, with a margin: a group at rest is read at least every
+two minutes."""
 
 
 def notice_outcomes(
@@ -63,6 +68,8 @@ class _Judge:
     def result_of(self, notice: Notice) -> NoticeResult:
         """Return what became of a notice; `waiting` while its message must be kept."""
         node, instance = self._nodes.get(notice.instance), self._instances.get(notice.instance)
+        if instance is None and _joined_lately(node, self._at):
+            return "waiting"  # EC2's answer may be older than the instance
         if instance is None:
             recommended = notice.kind == "rebalance" and node is not None
             result: NoticeResult = _of_unknown(
@@ -88,6 +95,13 @@ class _Judge:
         if _is_withdrawn(notice, self._withdrawn):
             return "no-change"
         return "acted" if _is_acted_on(notice, node, self._at) else "waiting"
+
+
+def _joined_lately(node: Node | None, at: datetime) -> bool:
+    """Return whether there is a node that may be newer than what EC2 last answered."""
+    if node is None or node.created_at is None:
+        return False
+    return at - node.created_at <= ANSWERS_AGE_MAX
 
 
 def _of_unknown(

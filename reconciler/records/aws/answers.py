@@ -12,8 +12,10 @@ from reconciler.records.json_values import json_values
 _REGION = re.compile(REGION_PATTERN, re.ASCII)
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 
-NEWEST_FIRST: Final = frozenset({"HistoryRecords", "Activities", "SpotPriceHistory"})
+NEWEST_FIRST: Final = frozenset({"Activities", "SpotPriceHistory"})
 """Answers of which the newest part is enough."""
+_ASK_FOR_ALL: Final = {"HistoryRecords": "ask with a later --start-time: the oldest come first"}
+"""How to ask for a whole answer of a kind that the AWS CLI does not page."""
 HINT = "aws ec2 describe-fleets --output json writes such a file"
 
 
@@ -59,7 +61,9 @@ def _check_ends(answers: Iterable[tuple[Region, Mapping[str, Any]]], where: str)
     for (region, key, _), token in sorted(following.items(), key=lambda item: item[0]):
         if token:
             what = f"its answer with `{key}` of {region} was cut off (`NextToken`)"
-            raise InputError(where, what, "ask without --max-items and --no-paginate")
+            raise InputError(
+                where, what, _ASK_FOR_ALL.get(key, "ask without --max-items and --no-paginate")
+            )
 
 
 def _as_it_is(value: Any) -> Any:

@@ -181,3 +181,12 @@ def test_another_machine_of_the_name_keeps_its_node(scene: Scene) -> None:
     scene.world.objects.add_node(replace(old, uid="new", instance_id=InstanceId("i-0feed")))
     assert scene.run(action) == ["already-done"]
     assert old.name in {node.name for node in scene.nodes}
+
+
+def test_instance_that_was_protected_meanwhile_is_not_ended(scene: Scene) -> None:
+    """A group at rest is read every minute or two, and AWS would end the instance."""
+    action = scene.ended(0)
+    known = scene.world.fleets.instances
+    known[action.instance] = replace(known[action.instance], protected=True)
+    assert scene.run(action, scene.ended(1)) == ["refused", "applied"]
+    assert "protected from scale-in" in scene.reported[0].detail

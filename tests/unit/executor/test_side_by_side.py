@@ -230,3 +230,26 @@ def test_calls_that_are_refused_together_are_one_refusal() -> None:
         pace.refused("nodes", "cluster", Throttled("x", "y"))
     seconds[0] = 1.01
     pace.enter("nodes", "cluster")
+
+
+def test_eviction_without_time_in_one_plan_is_among_the_first_of_the_next() -> None:
+    """Pods whose webhook hangs took all the time of every plan, until the node was gone."""
+    seconds, asked = [0.0], list[str]()
+
+    class Hanging(MemoryCluster):
+        """Each eviction takes all the time that a plan has."""
+
+        def evict_pod(self, pod: PodKey, grace_seconds: int) -> bool:
+            """Note the pod; nothing but time."""
+            del grace_seconds
+            asked.append(pod.name)
+            seconds[0] += 10.0
+            return True
+
+    executor = LiveExecutor(
+        Ports(cluster=Hanging(MemoryWorld()), clouds={}), monotonic_seconds=lambda: seconds[0]
+    )
+    names = ["a", "b", "c"]
+    for _ in names:
+        executor.execute([evict(each) for each in names], lambda _: None, lambda: True)
+    assert sorted(asked) == [f"pod-{each}" for each in names]

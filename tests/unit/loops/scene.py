@@ -8,14 +8,17 @@ from reconciler.executor.ports import Ports
 from reconciler.loops.reconcile_loop import CycleReport, ReconcileLoop
 from reconciler.model.ids import FleetId
 from reconciler.model.outcome import Outcome
-from reconciler.model.plan import Plan
+from reconciler.model.plan import Cost, Plan
 from reconciler.model.snapshot import Snapshot
 from reconciler.observer.observe import observe
 from reconciler.planner.planner import plan
 from reconciler.ports.changes import HandledChanges, Window
-from tests.builders import HOME, amounts, labelled, make_fleet_settings, make_settings
+from tests.builders import HOME, NOW, amounts, labelled, make_fleet_settings, make_settings
 
 SLEEP_SECONDS = 20.0
+FREE = Cost(hourly_usd_before=0, hourly_usd_after=0, hourly_usd_lower_bound=0, gap=0)
+EMPTY = Plan(at=NOW, cluster="analytics", home_region=HOME, cost=FREE)
+"""A plan that does nothing."""
 LABELS = {"sector": "primary", "fleet": "primary-small", "size": "small", "kind": "memory"}
 
 

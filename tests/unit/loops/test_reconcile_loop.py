@@ -25,7 +25,7 @@ from reconciler.model.errors import (
     Unavailable,
 )
 from reconciler.model.ids import NodeName
-from reconciler.model.plan import Cost, InterruptedNode, Plan
+from reconciler.model.plan import InterruptedNode, Plan
 from reconciler.model.saved_state import SavedFleetState
 from reconciler.model.snapshot import Snapshot
 from reconciler.planner.planner import plan
@@ -38,11 +38,9 @@ from tests.builders import (
     make_pod,
     make_settings,
 )
-from tests.unit.loops.scene import SLEEP_SECONDS, NoSignal, Scene
+from tests.unit.loops.scene import EMPTY, SLEEP_SECONDS, NoSignal, Scene
 
-FREE = Cost(hourly_usd_before=0, hourly_usd_after=0, hourly_usd_lower_bound=0, gap=0)
 READS = {"fleet", "instances", "counted_pods_on", "observe_cloud", "observe_cluster"}
-EMPTY = Plan(at=NOW, cluster="analytics", home_region=HOME, cost=FREE)
 
 
 @pytest.mark.parametrize(

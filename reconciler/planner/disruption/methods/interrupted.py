@@ -26,7 +26,11 @@ from reconciler.model.notices import SPOT_ACTIONS, SPOT_NOTICE
 from reconciler.model.plan import InterruptedNode
 from reconciler.model.text import counted_noun, rfc3339
 from reconciler.planner.builder import PlanBuilder
-from reconciler.planner.disruption.blockers.nodes import kept_by_duplicate, termination_protection
+from reconciler.planner.disruption.blockers.nodes import (
+    instance_protection,
+    kept_by_duplicate,
+    termination_protection,
+)
 from reconciler.planner.disruption.drains.actions import (
     annotate,
     drain_started,
@@ -259,7 +263,9 @@ def _end(builder: PlanBuilder, node: Node, key: FleetKey) -> None:
     if duplicate is not None:
         builder.block(node, duplicate.code, duplicate.detail)
         return
-    refused = termination_protection(builder.view, node.instance_id)
+    refused = instance_protection(instance) or termination_protection(
+        builder.view, node.instance_id
+    )
     if refused is not None:
         builder.block(node, "interrupted", f"it is empty, and left to EC2: {refused.detail}")
         return

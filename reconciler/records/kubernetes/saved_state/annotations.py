@@ -60,8 +60,8 @@ DEMANDS_MAX = 100
 LOST_FLEETS_MAX = 100
 STUCK_ENDS_MAX = 200
 RAISES_MAX = 20
-"""How many of each are written at most, 236 KiB in total: the API server accepts 256 KiB of
-annotations per object. The latest are kept."""
+"""How many of each are written at most, 254 KiB in total with `FLEETS_BYTES_MAX`: the API server
+accepts 256 KiB of annotations per object. The latest are kept."""
 TEXT_MAX = 1 << 18
 """Longer values are not read."""
 

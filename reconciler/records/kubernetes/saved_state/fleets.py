@@ -7,6 +7,8 @@ from itertools import islice
 from typing import Annotated, get_args
 
 from msgspec import Meta, Struct, field
+from msgspec.json import Encoder
+from msgspec.structs import replace as structs_replace
 
 from reconciler.model.cluster import Taint, TaintEffect
 from reconciler.model.frozen import NO_LABELS, FrozenMap, Labels
@@ -16,6 +18,10 @@ from reconciler.records.kubernetes.fields import printable, utc
 
 FLEETS_MAX = 300
 """How many are written at most."""
+FLEETS_BYTES_MAX = 160 * 1024
+"""How many bytes they take at most: the API server accepts 256 KiB of annotations per object."""
+SHORT = 24
+"""How many characters of each text are kept when they would take more."""
 RESOURCES_MAX = 8
 """How many resource names are read of one fleet at most."""
 NODE_FACTS_TOTAL_MAX = 24 * 1024
@@ -24,6 +30,7 @@ _AROUND_WORD = 12
 """Quotes, separators and the names of a taint's fields."""
 _AROUND_FACTS = 150
 """The names of the fields, the launch template's digest and the time."""
+_ENCODER = Encoder()
 Count = Annotated[int, Meta(ge=0, lt=2**31)]
 Amount = Annotated[int, Meta(ge=0, le=2**63 - 1)]
 """The amount of a resource that a node may state: as much as a Kubernetes quantity can hold."""
@@ -119,8 +126,38 @@ def encode_fleets(fleet_states: Iterable[SavedFleetState]) -> tuple[SavedFleetWi
     """
     fleets = [m for m in fleet_states if m != SavedFleetState(fleet=m.fleet, region=m.region)]
     fleets.sort(key=_weight_of_fleet, reverse=True)
+    order = {(each.fleet, str(each.region)): at for at, each in enumerate(fleets)}
     kept = _with_node_facts_bounded(fleets[:FLEETS_MAX])
-    return tuple(sorted(map(_fleet_wire, kept), key=lambda w: (w.fleet, w.region)))
+    wires = list(map(_fleet_wire, kept))
+    if sum(map(_size, wires)) > FLEETS_BYTES_MAX:
+        wires = _shortened(sorted(wires, key=lambda w: order[w.fleet, w.region]))
+    return tuple(sorted(wires, key=lambda w: (w.fleet, w.region)))
+
+
+def _shortened(wires: Iterable[SavedFleetWire]) -> list[SavedFleetWire]:
+    """Return the fleets with their texts cut, the first ones as far as all together are not long.
+
+    An incident may make all fleets fail with the longest of texts.
+    """
+    found: list[SavedFleetWire] = []
+    left = FLEETS_BYTES_MAX
+    for each in wires:
+        cut = structs_replace(
+            each,
+            reason=each.reason[:SHORT],
+            stuck_because=each.stuck_because[:SHORT],
+            halted_because=each.halted_because[:SHORT],
+        )
+        left -= _size(cut)
+        if left < 0:
+            break
+        found.append(cut)
+    return found
+
+
+def _size(wire: SavedFleetWire) -> int:
+    """Return how many bytes it takes in the annotation."""
+    return len(_ENCODER.encode(wire)) + 1
 
 
 def _with_node_facts_bounded(fleets: Iterable[SavedFleetState]) -> Iterator[SavedFleetState]:

@@ -112,6 +112,18 @@ def test_notice_that_asks_for_nothing_is_done(notice: Notice, result: str) -> No
     assert written(made) == {}
 
 
+@pytest.mark.parametrize(("seconds", "result"), [(60, "waiting"), (600, "not-ours")])
+def test_notice_about_a_node_that_is_newer_than_the_answer_of_ec2_waits(
+    seconds: float, result: str
+) -> None:
+    """A group at rest is read every two minutes: the pods of a new node got no two minutes."""
+    node = make_node("b", FLEET, created_at=ago(seconds))
+    made = seen(node, full("b"), notices=(spot("b"),))
+    assert made.cloud is not None
+    without = replace(made, cloud=replace(made.cloud, instances=()))
+    assert results(plan(without, SETTINGS)) == [result]
+
+
 @pytest.mark.parametrize("left_seconds", [-60, -600, -86_400])
 def test_recommendation_is_done_only_when_a_later_snapshot_shows_it(left_seconds: float) -> None:
     """One older than five minutes was deleted before its node carried it, and lost by a crash."""

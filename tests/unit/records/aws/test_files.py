@@ -29,6 +29,7 @@ def test_file_says_its_region_or_is_from_home() -> None:
         (b'{"Fleets": [], "Region": "mars"}', "f", "Region"),
         (b'{"Fleets": [], "Region": ""}', "f", "Region"),
         (b'{"Fleets": [], "NextToken": "abc"}', "f", "was cut off"),
+        (b'{"HistoryRecords": [], "FleetId": "f", "NextToken": "abc"}', "f", "was cut off"),
         (b'{"Reservations": []} {"Reservations": [], "NextToken": "abc"}', "f", "was cut off"),
         (b'[{"Fleets": [], "NextToken": "a"}, {"Reservations": []}]', "f", "was cut off"),
         (
@@ -57,12 +58,12 @@ def test_file_that_is_no_answer_says_where_and_why(body: bytes, where: str, what
     [
         b'[{"Fleets": [], "NextToken": "abc"}, {"Fleets": [], "NextToken": null}]',
         b'{"Fleets": [], "NextToken": ""}',
-        b'{"HistoryRecords": [], "NextToken": "abc"}',
+        b'{"Activities": [], "NextToken": "abc"}',
     ],
-    ids=["every page", "the last page", "history"],
+    ids=["every page", "the last page", "activities"],
 )
 def test_answer_that_is_whole_is_taken(body: bytes) -> None:
-    """Every page says that another follows but the last; of histories the newest part is enough."""
+    """Every page says that another follows but the last; activities come newest first."""
     assert split_answers(body, "f", HOME)
 
 

@@ -287,6 +287,40 @@ def test_lease_annotation_edited_by_hand_is_reported_and_forgotten(text: str) ->
     assert [each.kind for each in state.ignored] == ["Lease"]
 
 
+def fleet_that_fails(number: int) -> SavedFleetState:
+    """A fleet whose new launch template cannot be launched, with texts as long as they get."""
+    why = "You are not authorized to use launch template".ljust(160, ".")
+    return SavedFleetState(
+        fleet=f"analytics-{number:03}-xlarge-us-west-2a",
+        region=Region("us-west-2"),
+        failures=3,
+        failure="launch-fails",
+        reason=why,
+        unavailable_until=AT + timedelta(seconds=number),
+        last_error_at=AT,
+        below_target_since=AT,
+        stuck_in_a_row=3,
+        stuck_because=why,
+        last_stuck_launched_at=AT,
+        learned=FrozenMap({"cpu": 7910, "ephemeral-storage": 10**10, "memory": 2**35, "pods": 58}),
+        learned_version=f"{number:016x}",
+        canary_version="17",
+        canary_seen_at=AT,
+        halted_version="17",
+        halted_because=why,
+    )
+
+
+def test_state_of_hundreds_of_fleets_that_all_fail_fits_on_the_lease() -> None:
+    """The API server takes 256 KiB of annotations; of more, nothing was saved at all."""
+    text = encode_fleet_state(map(fleet_that_fails, range(300)))
+    assert len(text) <= 161 * 1024
+    found = decode(lease(fleet_state=text)).fleet_states
+    assert len(found) > 250
+    assert found[-1].fleet.startswith("analytics-299"), "the latest cool-offs are kept"
+    assert encode_fleet_state(found) == text, "it would be written again in each cycle"
+
+
 def test_state_of_before_versions_is_read() -> None:
     """An upgrade would forget every cool-off at once."""
     text = '{"fleets":[{"fleet":"a","region":"us-west-2","failures":2}]}'

@@ -109,8 +109,8 @@ def refresh(
 ) -> None:
     """Ask EC2 for instance types, on-demand prices and the latest spot prices of a region.
 
-    Rights: ec2:DescribeInstanceTypes, ec2:DescribeSpotPriceHistory, pricing:GetProducts. What EC2
-    does not say is kept from the catalogue before.
+    Rights: ec2:DescribeInstanceTypes, ec2:DescribeSpotPriceHistory, pricing:GetProducts. Values
+    that EC2 does not return are kept from the previous catalogue.
     """
     from reconciler.bootstrap.catalogue import refresh_catalogue  # noqa: PLC0415 - boto3 is slow
 

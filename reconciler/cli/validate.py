@@ -47,9 +47,8 @@ def command(
 ) -> None:
     """Check sector configs and print every fault with file:line:column.
 
-    Exit code 0 without faults, 2 when any of the configs has one. Warnings are what is legal and
-    probably wrong; they leave the exit code alone, and with --strict there are more of them and
-    they fail it.
+    Exit code 0 without faults, 2 when any of the configs has one. Warnings do not change the
+    exit code. With --strict there are more warnings, and any of them gives exit code 2.
     """
     if schema:
         print_data(json_schema(), Output.JSON)

@@ -99,7 +99,7 @@ def _budget(seen: BoardMoment) -> Iterator[Cause]:
 
 
 def _or_wait(found: list[Reason]) -> str:
-    """Return for what one can wait instead of raising a limit, if for anything."""
+    """Return the end of the remedy: what happens without a higher limit, and when."""
     if any(reason.code in _EASED_BY_LEAVING for reason in found):
         return ", or wait until other nodes are gone"
     if all(reason.kind == "below-one-node" for reason in found):

@@ -1,4 +1,4 @@
-"""Lowers targets of fleets whose instances become no usable nodes, where nothing asks for others.
+"""Lowers the targets of failing fleets (`never-joined`) by nodes that no pod needs.
 
 A fleet replaces single instances that fail. After three in a row, which make it unavailable, EC2
 would go on to launch another for each that is ended, or ends by itself, without end.
@@ -83,9 +83,11 @@ def _unasked(
 ) -> int:
     """Return how many of the nodes that EC2 owes nothing asks for, above the fleet's minimum.
 
-    None while demand that its nodes would suit, or headroom of its sector, is without a place, or
-    its rolling update goes on; and none if the target is lower than what EC2 provides: then it has
-    been lowered already.
+    0 in each of these cases:
+
+    - demand that its nodes would suit, or headroom of its sector, is unplaced;
+    - its rolling update continues;
+    - the target is already below what EC2 provides.
 
     Args:
         builder: The plan.

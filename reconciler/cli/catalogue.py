@@ -20,11 +20,14 @@ from reconciler.cli.terminal.output import (
 from reconciler.cli.terminal.progress_line import working
 from reconciler.model.errors import UsageError
 
-EXAMPLE = (
-    "reconciler catalogue refresh --region us-west-2 --out catalogue.json\n"
-    "reconciler plan --catalogue catalogue.json --cluster cluster.json\n"
-    "reconciler catalogue show 'r5.*' m5.xlarge"
-)
+EXAMPLES = {
+    "show": "reconciler catalogue show 'r5.*' m5.xlarge",
+    "refresh": (
+        "reconciler catalogue refresh --region us-west-2 --out catalogue.json\n"
+        "reconciler plan --catalogue catalogue.json --cluster cluster.json"
+    ),
+}
+EXAMPLE = "\n".join([EXAMPLES["refresh"], EXAMPLES["show"]])
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -46,7 +49,7 @@ FileOption = Annotated[
 def show(
     names: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[TYPE]...", help="Instance types or patterns; default: all."),
+        typer.Argument(metavar="TYPE", help="Instance types or patterns; default: all."),
     ] = None,
     *,
     catalogue: FileOption = None,

@@ -15,6 +15,7 @@ from reconciler.cli.options.ci import (
     FilesOption,
     LockOption,
     TypesOption,
+    UnusedLockOption,
     ci_stages,
 )
 from reconciler.cli.options.config_argument import PathArgument, PathsArgument, named_config
@@ -209,7 +210,7 @@ def drift(
     config: ConfigOption = None,
     backend_config: BackendOption = None,
     allow_file: FilesOption = None,
-    lock_timeout: LockOption = 60,
+    lock_timeout: UnusedLockOption = 60,
     detailed_exitcode: DetailedOption = False,
     output: OutputOption = None,
 ) -> None:

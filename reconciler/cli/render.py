@@ -39,7 +39,10 @@ def command(
         ),
     ],
     config: Annotated[
-        str, typer.Option(metavar="FILE", help="Sector config; - is stdin.")
+        str,
+        typer.Option(
+            metavar="FILE", help="Sector config; - is stdin. RECONCILER_CONFIG is not read."
+        ),
     ] = DEFAULT_FILE,
     cluster_name: Annotated[
         str | None,

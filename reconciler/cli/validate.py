@@ -31,7 +31,10 @@ def command(
     ] = None,
     *,
     config: Annotated[
-        str, typer.Option(metavar="FILE", help="Sector config; - is stdin.")
+        str,
+        typer.Option(
+            metavar="FILE", help="Sector config; - is stdin. RECONCILER_CONFIG is not read."
+        ),
     ] = DEFAULT_FILE,
     cluster_name: Annotated[
         str | None, typer.Option(help="Cluster to check names and tags for; overrides the file's.")

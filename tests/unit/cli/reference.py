@@ -32,7 +32,7 @@ An error shows no secret: credentials in addresses, values of variables whose na
 are secret, and what looks like a token are masked as `***`, with `-vvv` too. Tables show control
 characters of names as `\\n` or `�`, bytes that are not UTF-8 as `\\xff`, and characters that the
 output's encoding lacks as escapes; JSON and YAML are valid whatever a file is called. A command
-whose standard output is closed, or whose reader has ended (`| head`, `| grep -q`), goes on and
+whose standard output is closed, or whose reader has ended (`| head`, `| grep -q`), continues and
 ends with its own code; one that cannot write it, say on a full disk, with 1.
 """
 

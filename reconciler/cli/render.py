@@ -55,7 +55,7 @@ def command(
 ) -> None:
     """Write the Terraform root module and fleets.auto.tfvars.json for a sector config.
 
-    DIR is the root module of the home Region; each further Region gets DIR-<region>, whichever of
+    DIR is the root module of the home region; each further region gets DIR-<region>, whichever of
     them DIR names. Files of an earlier render are removed, other files in the folder stay. Prints
     what changed.
     """

@@ -99,7 +99,7 @@ def _budget(seen: BoardMoment) -> Iterator[Cause]:
 
 
 def _or_wait(found: list[Reason]) -> str:
-    """Return the end of the remedy: what happens without a higher limit, and when."""
+    """Return `, or wait …` if waiting helps too; else that no plan buys a node before."""
     if any(reason.code in _EASED_BY_LEAVING for reason in found):
         return ", or wait until other nodes are gone"
     if all(reason.kind == "below-one-node" for reason in found):

@@ -20,11 +20,14 @@ from reconciler.cli.terminal.output import (
 from reconciler.cli.terminal.progress_line import working
 from reconciler.model.errors import UsageError
 
-EXAMPLE = (
-    "reconciler catalogue refresh --region us-west-2 --out catalogue.json\n"
-    "reconciler plan --catalogue catalogue.json --cluster cluster.json\n"
-    "reconciler catalogue show 'r5.*' m5.xlarge"
-)
+EXAMPLES = {
+    "show": "reconciler catalogue show 'r5.*' m5.xlarge",
+    "refresh": (
+        "reconciler catalogue refresh --region us-west-2 --out catalogue.json\n"
+        "reconciler plan --catalogue catalogue.json --cluster cluster.json"
+    ),
+}
+EXAMPLE = "\n".join([EXAMPLES["refresh"], EXAMPLES["show"]])
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -46,7 +49,7 @@ FileOption = Annotated[
 def show(
     names: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[TYPE]...", help="Instance types or patterns; default: all."),
+        typer.Argument(metavar="TYPE", help="Instance types or patterns; default: all."),
     ] = None,
     *,
     catalogue: FileOption = None,
@@ -109,8 +112,8 @@ def refresh(
 ) -> None:
     """Ask EC2 for instance types, on-demand prices and the latest spot prices of a region.
 
-    Rights: ec2:DescribeInstanceTypes, ec2:DescribeSpotPriceHistory, pricing:GetProducts. What EC2
-    does not say is kept from the catalogue before.
+    Rights: ec2:DescribeInstanceTypes, ec2:DescribeSpotPriceHistory, pricing:GetProducts. Values
+    that EC2 does not return are kept from the previous catalogue.
     """
     from reconciler.bootstrap.catalogue import refresh_catalogue  # noqa: PLC0415 - boto3 is slow
 

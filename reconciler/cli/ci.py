@@ -15,6 +15,7 @@ from reconciler.cli.options.ci import (
     FilesOption,
     LockOption,
     TypesOption,
+    UnusedLockOption,
     ci_stages,
 )
 from reconciler.cli.options.config_argument import PathArgument, PathsArgument, named_config
@@ -161,9 +162,9 @@ def apply(
 ) -> None:
     """Apply exactly the plan that `ci plan` saved, or nothing.
 
-    Refused when commit, files or state moved since. When only live capacity moved, the plan is
-    made again first, and applied if it still does the same. An approved removal of a fleet that
-    is not drained yet is left out: everything else is applied, and the exit code is 1.
+    Refused if commit, files or state changed since the plan. If only live capacity changed, the
+    plan is made again first, and applied if it still does the same. An approved removal of a fleet
+    that is not drained yet is left out: everything else is applied, and the exit code is 1.
     """
     with apply_shown(directory, kept) as outcome:
         stages = ci_stages(
@@ -209,7 +210,7 @@ def drift(
     config: ConfigOption = None,
     backend_config: BackendOption = None,
     allow_file: FilesOption = None,
-    lock_timeout: LockOption = 60,
+    lock_timeout: UnusedLockOption = 60,
     detailed_exitcode: DetailedOption = False,
     output: OutputOption = None,
 ) -> None:

@@ -29,9 +29,9 @@ def finish(
 ) -> None:
     """Remove the fleets in allow_destroy that are drained by now, and change nothing else.
 
-    For a schedule: `ci apply` leaves a removal out while its fleet has nodes. Needs no kept plan
-    and asks for no approval: the config's allow_destroy is one, and no node ends by it. Without
-    a fleet in allow_destroy Terraform is not started. Exit code 0 also while a drain goes on.
+    For a schedule: `ci apply` leaves a removal out while its fleet has nodes. Needs no kept plan.
+    `allow_destroy` in the merged config is the approval, and no node is ended. Without a fleet in
+    allow_destroy Terraform is not started. Exit code 0 also while a fleet is still draining.
     """
     with PrivateFolder("ci") as scratch:
         stages = ci_stages(

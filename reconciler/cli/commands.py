@@ -102,6 +102,7 @@ def load_command(name: str) -> Any:
         command.rich_markup_mode = None
         command.epilog = command.epilog or example_text(own.get(command.name, module.EXAMPLE))
         _name_values(command)
+        _hide_types(command)
         _add_verbose(command)
     return built
 
@@ -115,6 +116,17 @@ def _name_values(command: Any) -> None:
         ):
             longest = max(parameter.opts, key=len)
             parameter.metavar = longest.rpartition("-")[2].upper()
+
+
+def _hide_types(command: Any) -> None:
+    """Show an argument by its name alone: `FILE`, not `FILE <str>`."""
+    for parameter in command.params:
+        if parameter.param_type_name == "argument" and not _has_choices(parameter):
+            parameter.display_type_rich = _no_type
+
+
+def _no_type(**_: Any) -> str:
+    return ""
 
 
 def _has_choices(parameter: Any) -> bool:

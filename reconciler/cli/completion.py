@@ -21,7 +21,7 @@ class Shell(StrEnum):
 
 
 def command(shell: Annotated[Shell, typer.Argument(help="Shell to complete in.")]) -> None:
-    """Print a shell's completion script: source it, or put it where the shell looks for such."""
+    """Print a completion script: source it, or save it in the shell's completion directory."""
     from typer._completion_shared import get_completion_script  # noqa: PLC0415 - only here
 
     script = get_completion_script(

@@ -83,18 +83,18 @@ def _command(field: str, metavar: str, text: str, doc: str) -> Callable[..., Non
 app.command("pod", cls=SeveralFiles)(
     _command(
         "pods",
-        "NS/POD...",
+        "NS/POD",
         "Namespace and name.",
         "Explain why pods wait: the numbers of every fleet, and the smallest change that helps.",
     )
 )
 app.command("node", cls=SeveralFiles)(
-    _command("nodes", "NODE...", "Names of nodes.", "Explain why nodes stay or leave.")
+    _command("nodes", "NODE", "Names of nodes.", "Explain why nodes stay or leave.")
 )
 app.command("fleet", cls=SeveralFiles)(
     _command(
         "fleets",
-        "FLEET...",
+        "FLEET",
         "Names of fleets: <sector>-<size>.",
         "Explain why fleets have the size that the plan gives them, and what keeps their nodes.",
     )

@@ -65,8 +65,8 @@ def command(
 ) -> None:
     """Write a sector config for the EC2 Fleets and Auto Scaling groups that a cluster has.
 
-    Beside it come Terraform import blocks, so that the first plan of the rendered root creates
-    nothing. Nothing in AWS is changed and no file overwritten. With --programs the flags and the
+    Also writes Terraform import blocks, so that the first plan of the rendered root creates
+    nothing. Nothing in AWS is changed and no file is overwritten. With --programs the flags and the
     policy of k8s-spot-rescheduler and the descheduler become sections for a sector config.
     """
     config = named_config(config, config_file)

@@ -40,7 +40,10 @@ def command(
     config_file: ConfigArgument = None,
     *,
     config: Annotated[
-        str, typer.Option(metavar="FILE", help="Sector config; - is stdin.")
+        str,
+        typer.Option(
+            metavar="FILE", help="Sector config; - is stdin. RECONCILER_CONFIG is not read."
+        ),
     ] = DEFAULT_FILE,
     cluster_name: Annotated[
         str | None, typer.Option(help="EKS cluster; overrides the config's.")

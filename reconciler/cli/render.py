@@ -39,7 +39,10 @@ def command(
         ),
     ],
     config: Annotated[
-        str, typer.Option(metavar="FILE", help="Sector config; - is stdin.")
+        str,
+        typer.Option(
+            metavar="FILE", help="Sector config; - is stdin. RECONCILER_CONFIG is not read."
+        ),
     ] = DEFAULT_FILE,
     cluster_name: Annotated[
         str | None,
@@ -52,9 +55,9 @@ def command(
 ) -> None:
     """Write the Terraform root module and fleets.auto.tfvars.json for a sector config.
 
-    DIR is for the home region; each further region that fleets are in has DIR-<region> beside it.
-    When DIR is that of a further region, the same directories are written. Files of an older render
-    go, other files in the folder stay. Prints what changed.
+    DIR is the root module of the home region; each further region gets DIR-<region>, whichever of
+    them DIR names. Files of an earlier render are removed, other files in the folder stay. Prints
+    what changed.
     """
     assert_no_link(out)  # before anything there is read: even the names of roots depend on it
     # A directory without a name of its own, such as `.`, has no neighbours.

@@ -43,8 +43,9 @@ def up(
     command: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[-- COMMAND...]",
-            help="Command to run inside the sandbox; its exit code becomes that of this command.",
+            metavar="COMMAND",
+            help="Command to run inside the sandbox, after --; its exit code becomes that of this"
+            " command.",
         ),
     ] = None,
     *,

@@ -23,7 +23,7 @@ Facts = Mapping[str, Any]
 def interrupt(
     nodes: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[NODE]...", help="Nodes or instance ids.", show_default=False),
+        typer.Argument(metavar="NODE", help="Nodes or instance ids.", show_default=False),
     ] = None,
     *,
     percent: Annotated[

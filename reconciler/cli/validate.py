@@ -31,7 +31,10 @@ def command(
     ] = None,
     *,
     config: Annotated[
-        str, typer.Option(metavar="FILE", help="Sector config; - is stdin.")
+        str,
+        typer.Option(
+            metavar="FILE", help="Sector config; - is stdin. RECONCILER_CONFIG is not read."
+        ),
     ] = DEFAULT_FILE,
     cluster_name: Annotated[
         str | None, typer.Option(help="Cluster to check names and tags for; overrides the file's.")
@@ -47,9 +50,8 @@ def command(
 ) -> None:
     """Check sector configs and print every fault with file:line:column.
 
-    Exit code 0 without faults, 2 when any of the configs has one. Warnings are what is legal and
-    probably wrong; they leave the exit code alone, and with --strict there are more of them and
-    they fail it.
+    Exit code 0 without faults, 2 when any of the configs has one. Warnings do not change the
+    exit code. With --strict there are more warnings, and any of them gives exit code 2.
     """
     if schema:
         print_data(json_schema(), Output.JSON)

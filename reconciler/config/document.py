@@ -70,7 +70,7 @@ def _is_null(value: object) -> bool:
 
 class _Dumper(yaml.SafeDumper):
     def ignore_aliases(self, data: Any) -> bool:  # noqa: ARG002 - its signature
-        """Spell everything out: anchors in a file that was not written with them puzzle people."""
+        """Write no anchors or aliases."""
         return True
 
 

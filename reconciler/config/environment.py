@@ -20,7 +20,7 @@ from reconciler.model.errors import UsageError
 SectionT = TypeVar("SectionT", bound=Section)
 PREFIX: Final = "RECONCILER_"
 _NOWHERE: Final = Place(line=0, column=0)
-"""Of what no file says."""
+"""The place of values that come from a flag or a variable."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -144,7 +144,7 @@ class FleetEntry(Section):
     @model_validator(mode="before")
     @classmethod
     def _spot_of_lifecycle(cls, data: Any) -> Any:
-        """`lifecycle` decides where `spot` is not stated; a rule finds the two that differ."""
+        """Set `spot` from `lifecycle` if it is not stated; a rule finds the two that differ."""
         if not isinstance(data, Mapping) or "spot" in data:
             return data
         lifecycle = data.get("lifecycle")

@@ -1,4 +1,4 @@
-"""How long what failed is left alone: 5 minutes, doubling to 30 (docs/failures.md)."""
+"""Length of a cool-off after failures: 5 minutes, doubling to 30 (docs/failures.md)."""
 
 from collections.abc import Iterable
 from datetime import datetime, timedelta

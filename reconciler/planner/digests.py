@@ -21,7 +21,7 @@ def digest_of(*values: Any) -> str:
 
 
 def _take_apart(value: Any, parts: list[str]) -> None:
-    """Append the value as a flat series of words, with brackets so that shapes differ too."""
+    """Append the value's parts as words; brackets keep nested values distinct."""
     names = _field_names(type(value))
     if names is not None:
         parts.append(f"{type(value).__name__}(")

@@ -1,4 +1,4 @@
-"""How much planning work each namespace may cause, in counted steps, never by a clock.
+"""Limits the planning work of each namespace, counted in steps so that plans are reproducible.
 
 A plan is a pure function, so its work is estimated from what is asked: classes of pending pods, the
 rows that each is compared with, its rules about other pods. If all classes together exceed what a

@@ -82,7 +82,7 @@ def _row(
 
 
 def _use_of(busy: int, promised: int) -> tuple[NodeVerdict, str, str]:
-    """Return what is on a node of which the plan says nothing; `explain node` knows more."""
+    """Return the verdict on a node that the plan does not mention."""
     if busy:
         return "used", "has-pods", f"{counted_noun(busy, 'pod')} on it"
     if promised:

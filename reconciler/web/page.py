@@ -209,7 +209,7 @@ def _tiles(source: PageSource) -> list[Tile]:
         Tile(
             name="Nodes",
             value=f"{joined:,}",
-            note=f"{launching} launching, current {requested}, target {wanted}",
+            note=f"{launching} launching, requested {requested}, target {wanted}",
             bad=requested != wanted,
         ),
         Tile(

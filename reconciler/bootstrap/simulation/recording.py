@@ -157,9 +157,8 @@ def record_cluster(
 ) -> RecordingSummary:
     """Record what comes, changes and ends in a cluster until it is time, or the clock is stopped.
 
-    What was before the first look is no part of the recording. Later the API server may be away
-    for as long as it likes: its absence is told, and what has changed meanwhile counts from the
-    next look on.
+    Objects that existed at the start are not recorded as new. Outages of the API server are
+    reported and survived; changes during one get the time of the next observation.
 
     Raises:
         ReconcilerError: The API server did not answer at first. A file that is there stays then.

@@ -43,8 +43,13 @@ FilesOption = Annotated[
     ),
 ]
 LockOption = Annotated[
-    int, typer.Option("--lock-timeout", min=0, help="Seconds to wait for the state lock.")
+    int,
+    typer.Option(
+        "--lock-timeout", metavar="SECONDS", min=0, help="Seconds to wait for the state lock."
+    ),
 ]
+UnusedLockOption = Annotated[int, typer.Option("--lock-timeout", min=0, hidden=True)]
+"""For `ci drift`, which takes no lock: earlier releases listed the option there."""
 DetailedOption = Annotated[
     bool,
     typer.Option(

@@ -16,7 +16,7 @@ ConfigArgument = Annotated[
 PathArgument = Annotated[Path | None, typer.Argument(metavar="FILE", help=HELP, show_default=False)]
 PathsArgument = Annotated[
     list[str] | None,
-    typer.Argument(metavar="PATH...", help="Sector configs; the same as --config."),
+    typer.Argument(metavar="PATH", help="Sector configs; the same as --config."),
 ]
 NamedT = TypeVar("NamedT", str, Path, list[str])
 

@@ -17,7 +17,10 @@ _RFC_3339: Final = re.compile(
     r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d(:\d\d(\.\d+)?)?([Zz]|[+-]\d\d:\d\d)", re.ASCII
 )
 """A time with an offset; the seconds may be left out."""
-ConfigOption = Annotated[str, typer.Option(metavar="FILE", help="Sector config; - is stdin.")]
+ConfigOption = Annotated[
+    str,
+    typer.Option(metavar="FILE", help="Sector config; - is stdin. RECONCILER_CONFIG is not read."),
+]
 ClusterOption = Annotated[
     list[str] | None,
     typer.Option(
@@ -35,7 +38,7 @@ RegionsOption = Annotated[
     str | None, typer.Option(help="Regions, comma separated, the preferred one first.")
 ]
 KubeconfigOption = Annotated[
-    str | None, typer.Option(help="Kubeconfig for planning from the live API.")
+    str | None, typer.Option(metavar="FILE", help="Kubeconfig for planning from the live API.")
 ]
 ContextOption = Annotated[
     str | None, typer.Option(metavar="NAME", help="Context of the kubeconfig; default: current.")

@@ -77,7 +77,7 @@ def _held(plan: Plan) -> None:
 
 
 def _placements(plan: Plan) -> None:
-    """Where pods will run, a line for each place: what is bought first, then what is there."""
+    """Print one line per place where pods will run: new nodes first, then existing ones."""
     places: dict[tuple[int, str, str, str, int], list[Placement]] = {}
     for each in plan.placements:
         places.setdefault(_place(each), []).append(each)
@@ -92,7 +92,7 @@ def _placements(plan: Plan) -> None:
 
 
 def _place(placement: Placement) -> tuple[int, str, str, str, int]:
-    """The rank of a place in the list, its fleet, region and node, and its number in the fleet."""
+    """Return the sort key of a place: rank, fleet, region, node, and its number in the fleet."""
     fleet, region = placement.fleet or "", placement.region or ""
     if placement.new_node is not None:
         return 0, fleet, region, "", placement.new_node

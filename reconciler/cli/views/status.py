@@ -118,7 +118,7 @@ def _role(status: Json) -> str:
 
 
 def _fleets(fleets: Sequence[Json]) -> RenderableType:
-    columns = ("fleet", "region", "state", "joined", "launching", "current", "target", "usd/h")
+    columns = ("fleet", "region", "state", "joined", "launching", "requested", "target", "usd/h")
     return _table(
         (*columns, "note"),
         (
@@ -135,7 +135,7 @@ def _fleets(fleets: Sequence[Json]) -> RenderableType:
             ]
             for each in fleets
         ),
-        numbers=frozenset({"joined", "launching", "current", "target", "usd/h"}),
+        numbers=frozenset({"joined", "launching", "requested", "target", "usd/h"}),
     )
 
 

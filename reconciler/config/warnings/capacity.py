@@ -1,4 +1,4 @@
-"""Fleets that ask for what they cannot have: a fallback without spot, an expiry without room."""
+"""Warnings about capacity: settings without effect, missing or unusable limits of cost."""
 
 from collections.abc import Iterable, Iterator
 from decimal import Decimal
@@ -22,7 +22,7 @@ SHORTEST_EXPIRY_SECONDS: Final = 3600.0
 
 
 def fallback_without_spot(subject: Subject) -> Iterator[Problem]:
-    """`spot_fallback: on-demand` of a fleet that is on demand already."""
+    """Yield a warning for each `spot_fallback: on-demand` of an on-demand fleet."""
     for fleet in subject.fleets:
         if not fleet.fleet.entry.spot and fleet.fleet.entry.spot_fallback == "on-demand":
             message = "spot_fallback does nothing with spot: false; take one of the two out"
@@ -31,7 +31,7 @@ def fallback_without_spot(subject: Subject) -> Iterator[Problem]:
 
 
 def useless_expiry(subject: Subject) -> Iterator[Problem]:
-    """Yield an `expire_after` that moves pods all day, or that can never replace a node."""
+    """Yield a warning for each `expire_after` that is too short or can never replace a node."""
     for fleet in subject.fleets:
         entry = fleet.fleet.entry
         if entry.expire_after_seconds is None:
@@ -49,7 +49,7 @@ def useless_expiry(subject: Subject) -> Iterator[Problem]:
 
 
 def all_reserved(subject: Subject) -> Iterator[Problem]:
-    """Yield reservations that leave nothing of a fleet's new nodes: its pods wait forever."""
+    """Yield a warning for each reserve that leaves pods no room on a fleet's new nodes."""
     settings = _settings(subject)
     for key, resource in (("reserved_cpus", "cpu"), ("reserved_memory", "memory")):
         full = [
@@ -69,7 +69,7 @@ def _leaves_nothing(settings: PlannerSettings, fleet: FleetSettings, resource: s
 
 
 def limit_below_minima(subject: Subject) -> Iterator[Problem]:
-    """`max_hourly_usd` below what the minimum capacities alone cost."""
+    """Yield a warning for each `max_hourly_usd` below what the minimum capacities cost."""
     config = subject.config
     settings = _settings(subject)
     cost = _cost(settings.fleets())
@@ -85,7 +85,7 @@ def limit_below_minima(subject: Subject) -> Iterator[Problem]:
 
 
 def below_one_node(subject: Subject) -> Iterator[Problem]:
-    """Yield a limit of `raise_limits` below what one node costs: its fleet never gets one."""
+    """Yield a warning for each limit of `raise_limits` below what one node of a fleet costs."""
     settings, limits = _settings(subject), subject.config.raise_limits
     for key in ("hourly_usd_per_cycle", "hourly_usd_per_hour"):
         limit: Decimal | None = getattr(limits, key)
@@ -98,14 +98,14 @@ def below_one_node(subject: Subject) -> Iterator[Problem]:
 
 
 def no_cost_limit(subject: Subject) -> Iterator[Problem]:
-    """Neither `max_hourly_usd` nor a limit of `raise_limits`: only the defaults hold costs."""
+    """Yield a warning if neither `max_hourly_usd` nor `raise_limits` limits the cost."""
     config = subject.config
     sectors = config.sectors.values()
     limited = all(sector.max_hourly_usd is not None for sector in sectors) and bool(sectors)
     if config.max_hourly_usd is None and not limited and not config.raise_limits.given():
         message = (
-            "no max_hourly_usd and no raise_limits: demand may raise targets tenfold within one"
-            " plan, by 1,000 nodes at least"
+            "no max_hourly_usd and no raise_limits: one plan may multiply the targets by ten, or"
+            " add 1,000 nodes if that is more"
         )
         yield subject.warning(NO_COST_LIMIT, ("max_hourly_usd",), message)
 

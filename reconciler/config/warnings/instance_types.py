@@ -1,4 +1,4 @@
-"""Instance types against the catalogue: unknown ones, claims they do not meet, architectures."""
+"""Warnings about instance types: unknown ones, unmet claims of sizes, mixed architectures."""
 
 from collections.abc import Iterator, Mapping
 
@@ -18,7 +18,7 @@ _GIB = 2**30
 
 
 def unknown_types(subject: Subject) -> Iterator[Problem]:
-    """Instance types that the catalogue does not know: a typing mistake, or a new type."""
+    """Yield a warning for each instance type that the catalogue does not know."""
     lists: list[tuple[Location, tuple[str, ...]]] = [
         (("sizes", name), size.instance_types) for name, size in subject.config.sizes.items()
     ]
@@ -34,7 +34,7 @@ def unknown_types(subject: Subject) -> Iterator[Problem]:
 
 
 def claims(subject: Subject) -> Iterator[Problem]:
-    """Own sizes that claim more than the smallest of their instance types has."""
+    """Yield a warning for each own size that claims more than its smallest instance type has."""
     for name, size in subject.config.sizes.items():
         for key, message in _claims_of(size, subject.catalogue):
             yield subject.warning(SIZE_CLAIM, ("sizes", name, key), message)
@@ -69,7 +69,7 @@ def _gib(amount: int) -> str:
 
 
 def architectures(subject: Subject) -> Iterator[Problem]:
-    """Yield fleets whose instance types are of two architectures: an image is for one."""
+    """Yield a warning for each fleet whose instance types are of several architectures."""
     for fleet in subject.fleets:
         arches = _arches(fleet, subject.catalogue)
         if len(arches) > 1:
@@ -86,7 +86,7 @@ def architectures(subject: Subject) -> Iterator[Problem]:
 
 
 def images(subject: Subject) -> Iterator[Problem]:
-    """Yield fleets that share an image and differ in architecture: nodes of one never boot."""
+    """Yield a warning for each fleet whose image is for another architecture than its types."""
     first: dict[tuple[str, str], tuple[str, str]] = {}
     for fleet in subject.fleets:
         arches = _arches(fleet, subject.catalogue)

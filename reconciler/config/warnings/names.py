@@ -1,4 +1,4 @@
-"""Names that are none, or that nothing reads."""
+"""Warnings about ARNs given where a name is needed, and about names that no expander reads."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -11,7 +11,7 @@ _NAMES: Final = ("instance_profile_name", "ssh_key_name")
 
 
 def arns(subject: Subject) -> Iterator[Problem]:
-    """Module variables that are names and hold an ARN, which EC2 refuses at the first launch."""
+    """Yield a warning for each name that holds an ARN, which EC2 refuses at the first launch."""
     for fleet in subject.fleets:
         for key in _NAMES:
             text = fleet.text(key)
@@ -22,7 +22,7 @@ def arns(subject: Subject) -> Iterator[Problem]:
 
 
 def unused_priorities(subject: Subject) -> Iterator[Problem]:
-    """Expressions of names that only another expander than the config's reads."""
+    """Yield a warning for name expressions that only another expander than the config's reads."""
     config = subject.config
     expanders = {config.expander, *(sector.expander for sector in config.sectors.values())}
     if config.expander_priorities and "priority" not in expanders:

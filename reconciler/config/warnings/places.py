@@ -1,4 +1,4 @@
-"""Regions that AWS does not have, zones and subnets of another Region than the fleet's."""
+"""Warnings about unknown Regions, and about zones and subnets outside of a fleet's Regions."""
 
 from collections.abc import Collection, Iterator
 from typing import Final
@@ -25,7 +25,7 @@ REGIONS: Final = frozenset({
 
 
 def unknown_regions(subject: Subject) -> Iterator[Problem]:
-    """Regions of the right form that AWS does not have, or did not when this was written."""
+    """Yield a warning for each Region that is not in `REGIONS`."""
     root = subject.document.root
     mappings: list[tuple[Location, tuple[str, ...]]] = [((), subject.config.regions)]
     mappings += [
@@ -48,7 +48,7 @@ def _unknown(region: str) -> str:
 
 
 def zones_elsewhere(subject: Subject) -> Iterator[Problem]:
-    """Yield a fleet's zone in no Region that the config gives the fleet."""
+    """Yield a warning for each fleet whose zone is in none of its Regions."""
     for fleet in subject.fleets:
         zone, regions = fleet.fleet.entry.zone, fleet.fleet.regions
         if zone and regions and not _is_in_regions(zone, regions):
@@ -58,7 +58,7 @@ def zones_elsewhere(subject: Subject) -> Iterator[Problem]:
 
 
 def subnets_elsewhere(subject: Subject) -> Iterator[Problem]:
-    """Subnets whose zone is in no Region of the fleets that use them."""
+    """Yield a warning for each subnet whose zone is in no Region of the fleets that use it."""
     regions_by_place: dict[Location, set[str]] = {}
     for fleet in subject.fleets_by_region:
         for zone in fleet.value("private_subnet_ids") or ():

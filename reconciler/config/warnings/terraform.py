@@ -1,4 +1,4 @@
-"""What is missing or ignored when the config is rendered."""
+"""Warnings about what is missing or ignored when the config is rendered."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -22,14 +22,17 @@ from reconciler.model.errors import Problem
 
 
 def no_block(subject: Subject) -> Iterator[Problem]:
-    """A config that cannot be rendered since it states no image, subnets or security group."""
+    """Yield a warning for each module variable that is missing, if nothing is rendered yet."""
     if not wants_rendering(subject.config):
         fleets = tuple(rendered_fleets(subject.document, subject.config))
         yield from missing_variables(subject.document, fleets, "warning")
 
 
 def no_backend(subject: Subject) -> Iterator[Problem]:
-    """State on a local disk: the next run on another machine would create everything again."""
+    """Yield a warning if no backend is stated.
+
+    Terraform's state is then on a local disk: a run on another machine creates everything again.
+    """
     if wants_rendering(subject.config) and subject.config.terraform.backend is None:
         message = (
             "no backend: Terraform's state would stay on the machine that applies"
@@ -39,7 +42,7 @@ def no_backend(subject: Subject) -> Iterator[Problem]:
 
 
 def groups_of_eks(subject: Subject) -> Iterator[Problem]:
-    """Groups that bear the name of a managed node group's and that Terraform would make here."""
+    """Yield a warning for each rendered group with the name of a managed node group's."""
     for written in subject.fleets if wants_rendering(subject.config) else ():
         fleet = written.fleet
         name = fleet.entry.auto_scaling_group or ""
@@ -53,7 +56,7 @@ def groups_of_eks(subject: Subject) -> Iterator[Problem]:
 
 
 def tags_without_cluster(subject: Subject) -> Iterator[Problem]:
-    """Tags that are stated as a whole and lack the one that the shipped policies go by.
+    """Yield a warning for each list of tags without the tag that the shipped policies require.
 
     Instances of a group are ended by a right to the group.
     """
@@ -84,7 +87,7 @@ _FOLLOWS: Final = {
 
 
 def regions_without_a_root(subject: Subject) -> Iterator[Problem]:
-    """Top-level Regions that fleets inherit and that nothing is rendered for."""
+    """Yield a warning if fleets inherit top-level Regions for which nothing is rendered."""
     others = unrendered_regions(subject.config)
     if others and wants_rendering(subject.config):
         message = (

@@ -1,4 +1,4 @@
-"""Sends what people in a chat should know: nodes bought and ended, and what they must look at."""
+"""Sends chat messages about changed capacity and about problems that need a person."""
 
 from collections.abc import Callable, Iterable
 

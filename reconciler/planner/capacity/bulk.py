@@ -104,7 +104,7 @@ def _note_bounds(purchase: Purchase, problem: Problem, found: SearchResult, *, w
 
 
 def _traces(problem: Problem) -> int:
-    """Return the most that the compared price of a purchase without penalties is above its cost.
+    """Return the largest difference between compared and real price of a penalty-free purchase.
 
     Nodes that cost nothing are compared by a trace of a price. A purchase has no more of them than
     pods.

@@ -1,4 +1,4 @@
-"""When a drain is given back because the reason for which it began no longer applies."""
+"""Decides which drains are cancelled because their reason no longer applies."""
 
 from reconciler.model.cluster import Node
 from reconciler.model.ids import FleetKey

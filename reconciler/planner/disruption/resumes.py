@@ -1,4 +1,7 @@
-"""What came of a person's names of updates to resume: the annotation is gone after one plan."""
+"""Reports for each update that a person asked to resume whether it was resumed, and why not.
+
+The annotation with the names is removed after one plan.
+"""
 
 from collections.abc import Iterator
 from typing import Final

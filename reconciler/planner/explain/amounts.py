@@ -1,4 +1,4 @@
-"""Amounts in advice: short to write, and never more than there is."""
+"""Rounds amounts of resources in advice to short quantities such as 3500m or 1500Mi."""
 
 from reconciler.model.quantity import format_amount
 

@@ -6,7 +6,6 @@ from reconciler.model.actions import SetCapacity, TerminateInstance
 from reconciler.model.frozen import FrozenMap
 from reconciler.model.ids import FleetKey
 from reconciler.model.plan import FleetPlan, Plan
-from reconciler.model.text import counted_noun
 from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.explain.answers import FleetExplanation, FleetVerdict
 from reconciler.planner.explain.nodes import verdict_of
@@ -26,7 +25,7 @@ def explain_fleet(builder: PlanBuilder, made: Plan, key: FleetKey) -> FleetExpla
         for reason in pod.reasons
         if (reason.fleet, reason.region) == (key.name, key.region)
     )
-    verdict, because = _verdict(builder, made, key, planned, nodes, refused=bool(refused))
+    verdict, because = _verdict(builder, made, key, planned, refused=bool(refused))
     price = builder.view.offers[key].nano_usd_per_hour
     return FleetExplanation(
         plan=planned,
@@ -44,7 +43,6 @@ def _verdict(
     made: Plan,
     key: FleetKey,
     planned: FleetPlan,
-    nodes: Counter[str],
     *,
     refused: bool,
 ) -> tuple[FleetVerdict, str]:
@@ -55,7 +53,6 @@ def _verdict(
         made: The same plan, finished.
         key: The fleet.
         planned: Its numbers.
-        nodes: How many of its nodes stay, by code.
         refused: Whether a pending pod was refused by it.
     """
     here = (planned.fleet, planned.region)
@@ -69,7 +66,9 @@ def _verdict(
     ]
     if ending:
         reasons = "; ".join(sorted({action.because for action in ending}))
-        return _direction(planned), f"{counted_noun(len(ending), 'node')} of it end: {reasons}"
+        count = len(ending)
+        ended = f"{count} of its nodes {'is' if count == 1 else 'are'} ended"
+        return _direction(planned), f"{ended}: {reasons}"
     if planned.removal:
         return "stays", f"it is being removed: {planned.removal}"
     if planned.unavailable:
@@ -79,12 +78,9 @@ def _verdict(
         return "stays", f"it {maximum_reached(status, planned.target)[1]}"
     because = "no pending pod needs more of it"
     if refused:
-        because = "no pending pod is given more of it"
+        because = "no pending pod can use more of its nodes"
     if status.min >= planned.target:
         because += f", and it is at its min_capacity of {planned.min}"
-    elif nodes:
-        staying = ", ".join(f"{count} {code}" for code, count in sorted(nodes.items()))
-        because += f"; its nodes: {staying}"
     return "stays", because
 
 

@@ -145,7 +145,7 @@ def _tainted_by_hand(node: Node) -> str:
     if not is_draining(node) or is_draining_by_us(node):
         return ""
     asked = f"kubectl taint node {node.name} {DRAINING_TAINT}-"
-    return f"its draining taint is not ours: `{asked}` takes it off"
+    return f"somebody else set its draining taint; remove it with `{asked}`"
 
 
 def _room_taken(builder: PlanBuilder, node: Node) -> tuple[NodeVerdict, str, str] | None:

@@ -35,7 +35,7 @@ def judge_binding(snapshot: Snapshot, settings: PlannerSettings) -> Binding:
     """Return the verdict on one snapshot, and what the Lease should save of it."""
     cloud, uid = snapshot.cloud, snapshot.cluster.uid
     if cloud is None or not (cloud.instances_known or cloud.instances_asked):
-        because = "EC2's instances are not known, so nothing is ended as never joined"
+        because = "EC2's instances are not known: no instance is ended for not joining"
         return Binding(because=because, cluster_uid=uid, may_remove=True)
     ours = _our_instances(cloud, settings)
     proven = _nodes_that_are(ours, snapshot.cluster.nodes)

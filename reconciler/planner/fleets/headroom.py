@@ -51,7 +51,10 @@ class _Size:
     memory_bytes: int
 
     def pieces_of(self, most: "_Size") -> int:
-        """In how many equal parts it is so large at most; 0 where none would be."""
+        """Return into how many equal parts it must be split so that none exceeds `most`.
+
+        0 if no split suffices, or if it is empty.
+        """
         if (self.cpu_milli and not most.cpu_milli) or (self.memory_bytes and not most.memory_bytes):
             return 0
         by_cpu = ceil(self.cpu_milli / most.cpu_milli) if self.cpu_milli else 0
@@ -66,7 +69,10 @@ _NO_SIZE = _Size(0, 0)
 
 
 def headroom_pods(settings: PlannerSettings, inventory: Inventory) -> tuple[Pod, ...]:
-    """A pod for each item of headroom, of no size yet: so much is known before demand is served."""
+    """Return one pod per headroom item, with sector and tolerations.
+
+    Its requests are set once demand has been placed.
+    """
     return tuple(
         _pod(inventory, item.sector, number, _NO_SIZE)
         for number, item in enumerate(settings.headroom)
@@ -149,7 +155,7 @@ def _pieces_of(
 def _asked_for(
     inventory: Inventory, bound: Iterable[PodGroup], placed: Iterable[tuple[str, PodSpec, int]]
 ) -> Mapping[str, _Size]:
-    """What the pods of each sector ask for that run or have a place, DaemonSets' left out."""
+    """Return by sector the sum of the requests of running and placed pods, without DaemonSets."""
     sums: dict[str, list[int]] = {}
 
     def add(sector: str, spec: PodSpec, count: int) -> None:
@@ -172,7 +178,7 @@ def _asked_for(
 
 
 def _pod(inventory: Inventory, sector: str, number: int, size: _Size) -> Pod:
-    """A pod that would use the piece: it runs in the sector and tolerates its fleets' taints."""
+    """Return a pod of the piece's size that selects the sector and tolerates its fleets' taints."""
     tolerations = {
         Toleration(key=key, operator="Exists", effect=effect)
         for key, effect in _tolerated(inventory, sector)

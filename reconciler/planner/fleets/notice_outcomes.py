@@ -162,7 +162,10 @@ class _Work:
 
     @cached_property
     def _hides_nothing(self) -> bool:
-        """Return whether an instance that no listed node names has no node, as far as is known."""
+        """Return whether the list of nodes is complete.
+
+        If it is, an instance that no listed node names has no node.
+        """
         cluster, cloud = self._snapshot.cluster, self._snapshot.cloud
         if not self._may_remove or cloud is None or cluster.relists < 2:
             return False

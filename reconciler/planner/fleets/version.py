@@ -1,6 +1,6 @@
-"""What decides what a fleet's nodes are.
+"""Version of a fleet's definition: digests of its config and launch template.
 
-While it is the same, what was learned about them holds.
+While it is the same, what was learned about the fleet's nodes still applies.
 """
 
 from functools import lru_cache

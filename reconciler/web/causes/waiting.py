@@ -99,7 +99,7 @@ def _budget(seen: BoardMoment) -> Iterator[Cause]:
 
 
 def _or_wait(found: list[Reason]) -> str:
-    """Return for what one can wait instead of raising a limit, if for anything."""
+    """Return `, or wait …` if waiting helps too; else that no plan buys a node before."""
     if any(reason.code in _EASED_BY_LEAVING for reason in found):
         return ", or wait until other nodes are gone"
     if all(reason.kind == "below-one-node" for reason in found):

@@ -15,6 +15,8 @@ HEAD = """\
 
 `reconciler COMMAND --help` says the same, with an example.
 Every command takes `-v`, up to three times.
+Options that are also keys of the sector config have
+[environment variables](config.md#what-overrides-what) too.
 
 | exit code | meaning |
 |---|---|
@@ -30,7 +32,7 @@ An error shows no secret: credentials in addresses, values of variables whose na
 are secret, and what looks like a token are masked as `***`, with `-vvv` too. Tables show control
 characters of names as `\\n` or `�`, bytes that are not UTF-8 as `\\xff`, and characters that the
 output's encoding lacks as escapes; JSON and YAML are valid whatever a file is called. A command
-whose standard output is closed, or whose reader has ended (`| head`, `| grep -q`), goes on and
+whose standard output is closed, or whose reader has ended (`| head`, `| grep -q`), continues and
 ends with its own code; one that cannot write it, say on a full disk, with 1.
 """
 
@@ -63,16 +65,33 @@ def _is_everywhere(parameter: Any) -> bool:
 
 
 def _row(parameter: Any) -> str:
-    names = [*parameter.opts, *parameter.secondary_opts]
-    if parameter.param_type_name == "argument":
-        names = [parameter.metavar or parameter.name.upper()]
-    shown = ", ".join(f"`{name}`" for name in names)
+    shown = ", ".join(f"`{name}`" for name in _names(parameter))
+    variables = getattr(parameter, "envvar", None) or []
+    variables = [variables] if isinstance(variables, str) else variables
     text = (getattr(parameter, "help", None) or "").replace("|", "\\|").replace("<", "&lt;")
     default = parameter.default
     told = (
         isinstance(default, str | int | float) and not isinstance(default, bool) and default != ""
     )
-    return f"| {shown} | {text}{f' Default: `{default}`.' if told else ''} |"
+    if told:
+        text += f" Default: `{default}`."
+    if variables:
+        text += f" Variable: {', '.join(f'`{name}`' for name in variables)}."
+    return f"| {shown} | {text} |"
+
+
+def _names(parameter: Any) -> list[str]:
+    """The names of a parameter; the longest one of an option has that of its value."""
+    if parameter.param_type_name == "argument":
+        name = parameter.metavar or parameter.name.upper()
+        return [f"{name}..." if parameter.nargs != 1 else name]
+    kind = getattr(parameter, "type_descriptor", None) or getattr(parameter, "type", None)
+    choices = getattr(kind, "choices", None) or ()
+    value = parameter.metavar or "|".join(str(getattr(each, "value", each)) for each in choices)
+    value = value.replace("|", "\\|")
+    longest = max(parameter.opts, key=len)
+    names = [f"{name} {value}" if value and name == longest else name for name in parameter.opts]
+    return [*names, *parameter.secondary_opts]
 
 
 if __name__ == "__main__":

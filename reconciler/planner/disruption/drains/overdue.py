@@ -100,7 +100,7 @@ def tend_clock(
 
 
 def time_begins_again(node: Node) -> list[AnnotateNode]:
-    """Return the action that forgets since when pods kept a node which none keeps, if anything."""
+    """Return the action that removes the annotation `pods-block-since`; none if it is not set."""
     if PODS_BLOCK_SINCE not in node.annotations:
         return []
     return [annotate(node, PODS_BLOCK_SINCE, None, POLICY, "no pod keeps it now: it is emptied")]
@@ -123,7 +123,10 @@ def failed_since_expiry(view: ClusterView, node: Node, settings: FleetSettings) 
 
 
 def until_end(view: ClusterView, end: datetime | None) -> str:
-    """Return the text to append to the reason that keeps an expired node; empty without an end."""
+    """Return `; it is ended anyway in …` for an end in the future; else an empty text.
+
+    It is appended to the reason that keeps an expired node.
+    """
     if end is None or end <= view.at:
         return ""
     return f"; it is ended anyway in {duration(end - view.at)} (terminate_after)"

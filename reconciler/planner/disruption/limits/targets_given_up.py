@@ -1,4 +1,4 @@
-"""Lowers targets of fleets whose instances become no usable nodes, where nothing asks for others.
+"""Lowers the targets of failing fleets (`never-joined`) by nodes that no pod needs.
 
 A fleet replaces single instances that fail. After three in a row, which make it unavailable, EC2
 would go on to launch another for each that is ended, or ends by itself, without end.

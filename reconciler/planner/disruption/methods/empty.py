@@ -36,7 +36,7 @@ def propose(run: VoluntaryRun) -> None:
             context.spares.add(node.name)
         elif node.name in awaited and context.room.may_leave_in_time(status.key, node.name):
             source = awaited[node.name]
-            why = f"it costs less than {source}, whose pods can come"
+            why = f"it stays to take the pods of {source}, which costs more"
             builder.block(node, "consolidation", why)
             context.wait(node.name)
         elif node.name in held:

@@ -1,4 +1,4 @@
-"""Removals that need no purchase, compared with the replacement of the node that they use.
+"""Compares replacing a node with keeping it and removing other nodes whose pods fit onto it.
 
 A half-used large node can take the pods of a full small one, or be replaced by a second small one.
 The second costs a launch, and the two small nodes would then be the next set that one large node
@@ -83,9 +83,9 @@ class CompetingRemovals:
         return self._leaving(candidates, compared=True)
 
     def all_have_places(self, candidates: Sequence[Candidate]) -> bool:
-        """Return whether the pods of all find places, one candidate after the other.
+        """Return whether all candidates can be removed together.
 
-        Where they do, `leaving` need not be asked, which takes much longer. Nothing is changed.
+        A quick test before `leaving`, which takes much longer. Nothing is changed.
         """
         return len(self._leaving(candidates, compared=False)) == len(candidates)
 

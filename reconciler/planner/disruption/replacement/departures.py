@@ -1,4 +1,4 @@
-"""Whether and how a node could leave, if its time and its turn had come.
+"""Tries removals of candidates in the what-if cluster, ignoring timers and order.
 
 Drains, timers and awaited idle nodes all use this. With different answers one could wait for
 another forever, or buy nodes that are not used.

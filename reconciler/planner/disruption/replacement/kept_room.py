@@ -1,4 +1,4 @@
-"""Whether moved pods would use room that is kept free, so that it had to be bought again.
+"""Detects moves into headroom that would have to be bought again.
 
 The plan moves no pod into headroom, but kube-scheduler does not know about it: if the intended node
 has a PreferNoSchedule taint too, kube-scheduler may choose the empty node that is headroom.

@@ -1,4 +1,4 @@
-"""When a rolling update rests: its last new nodes were not used, as no old node could be emptied.
+"""Decides when a rolling update pauses because its last new nodes stayed unused.
 
 A webhook that refuses evictions, or a taint that the config does not know, shows only once a new
 node is paid for. Without a rest such a node would be bought for each old one in turn.

@@ -1,4 +1,4 @@
-"""The room before anything was moved: what does not fit there fits nowhere."""
+"""Free room before any move; a pod that does not fit into it fits nowhere later."""
 
 from collections.abc import Sequence
 

@@ -169,9 +169,9 @@ class Canaries:
         return Canary(version=version, since=since, seen_at=seen_at, left=left, failure=failure)
 
     def _watched_on(self, since: datetime, seen_at: datetime) -> tuple[datetime, datetime]:
-        """Return the watch with this plan's look: since when it counts, and its last saved look.
+        """Return start and last saved observation of the watch after this plan's observation.
 
-        Time that no look covers does not count: the begin moves by it.
+        Time that no observation covers does not count: the start moves by it.
         """
         unwatched = self.now - seen_at - LOOK_COUNTS
         since = min(since + max(unwatched, timedelta(0)), self.now)

@@ -1,6 +1,6 @@
-"""Rolling updates on the Lease: halts, until a person lifts them, and proven versions.
+"""Saves on the Lease which rolling updates are halted and which versions are proven.
 
-Both are of one version, and are forgotten when it changes.
+Both are of one version, and are forgotten when it changes. A halt lasts until a person lifts it.
 """
 
 from collections.abc import Iterable, Mapping

@@ -1,4 +1,4 @@
-"""Reasons that lie with the fleets, not with a pod: there is none, or it takes nothing more."""
+"""Reasons why no fleet of a sector can take more pods, whatever the pod."""
 
 from collections.abc import Collection
 

@@ -152,7 +152,7 @@ def test_fleet_that_refuses_pods_is_not_said_to_be_needed_by_none() -> None:
     settings = make_settings(FLEET, usd_per_hour_max=Decimal("0.1"))
     found = of_fleet(make_snapshot(make_pod()), settings)
     assert dict(found.refused) == {"max-cost": 1}
-    assert found.because.startswith("no pending pod is given more of it")
+    assert found.because.startswith("no pending pod can use more of its nodes")
     assert "no pending pod needs more of it" in of_fleet(make_snapshot(), settings).because
 
 

@@ -249,4 +249,4 @@ def test_draining_taint_of_a_person_is_named_with_the_command_that_takes_it_off(
     web = make_pod("web", node="n0", cpu=3)
     used = explained(snapshot_of(make_node("n0", FLEET, taints=(by_hand,)), web))
     assert used.verdict == "used"
-    assert used.because.startswith("1 pod on it: ns/web; its draining taint is not ours: ")
+    assert used.because.startswith("1 pod on it: ns/web; somebody else set its draining taint; ")

@@ -209,7 +209,7 @@ def test_idle_node_waits_for_no_node_that_is_kept_for_a_third() -> None:
     made = planned(*MISSED, unneeded("s", SMALL), small=1, fleets=(SMALL, SEVEN, DEAR))
     assert told(made, TaintNode) == []
     assert {node for node, *_ in annotations_set(made)} == {"l"}
-    assert "it costs less than d" in next(k.detail for k in made.kept if k.node == "s")
+    assert "it stays to take the pods of d" in next(k.detail for k in made.kept if k.node == "s")
 
 
 def test_nothing_is_replaced_unless_the_config_asks_for_it() -> None:

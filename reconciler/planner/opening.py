@@ -14,7 +14,6 @@ from reconciler.model.grouping import grouped
 from reconciler.model.ids import FleetKey, NodeName, PodKey
 from reconciler.model.snapshot import ClusterState, Snapshot
 from reconciler.model.volumes import EBS_DRIVER
-from reconciler.planner.budgets import BudgetLedger
 from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.demand import Demand, find_demand, without_namespaces
 from reconciler.planner.disruption.drains.stuck_terminating import parted_by_stuck_terminating
@@ -42,6 +41,7 @@ from reconciler.planner.placement.label_keys import Offered, topology_keys
 from reconciler.planner.placement.one_pod_claims import Place, RoughPlaces
 from reconciler.planner.placement.simulation import NO_LIMITS, Simulation
 from reconciler.planner.placement.volumes import VolumeResolver
+from reconciler.planner.pod_disruption_budgets import BudgetLedger
 from reconciler.planner.pod_groups import PodGroup, take_census
 from reconciler.planner.pods_by_class import bound_by_class, waiting_classes
 from reconciler.planner.settings import PlannerSettings

@@ -11,7 +11,7 @@ from reconciler.planner.disruption.blockers.nodes import cannot_end
 from reconciler.planner.disruption.drains.actions import terms_of
 from reconciler.planner.disruption.drains.replacement_sets import SetsUnderWay
 from reconciler.planner.disruption.limits.ledger import EvictionLedger
-from reconciler.planner.disruption.limits.removals import DemandReserve, FleetRoom, still_draining
+from reconciler.planner.disruption.limits.removals import DemandMargin, FleetRoom, still_draining
 from reconciler.planner.disruption.simulator.relocation import Relocation
 from reconciler.planner.nodes.drain_taints import (
     is_draining_by_us,
@@ -30,7 +30,7 @@ class DisruptionContext:
     builder: PlanBuilder
     under_way: Sequence[Relocation]
     room: FleetRoom
-    reserve: DemandReserve
+    demand_margin: DemandMargin
     ledger: EvictionLedger
     kept_places: KeptPlaces
     """The places of pending pods, which must not be lost when nodes are replaced."""
@@ -131,7 +131,7 @@ def make_context(builder: PlanBuilder, under_way: Sequence[Relocation]) -> Disru
         builder=builder,
         under_way=under_way,
         room=FleetRoom(builder),
-        reserve=DemandReserve(builder),
+        demand_margin=DemandMargin(builder),
         ledger=EvictionLedger(view, builder.budgets),
         kept_places=KeptPlaces(builder),
         open_nodes=tuple(_open_nodes(view)),

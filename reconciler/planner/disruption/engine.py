@@ -7,7 +7,7 @@ Voluntary ones run after it, on what demand leaves free.
 from collections.abc import Callable
 
 from reconciler.planner.builder import PlanBuilder
-from reconciler.planner.disruption.candidates import stop_clocks
+from reconciler.planner.disruption.candidate_selection import stop_clocks
 from reconciler.planner.disruption.context import make_context
 from reconciler.planner.disruption.drains.soft_taints import mark_unneeded
 from reconciler.planner.disruption.drains_under_way import continue_drains

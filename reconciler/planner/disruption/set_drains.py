@@ -101,7 +101,7 @@ def _drain_next(run: VoluntaryRun, candidate: Candidate) -> bool:
     """
     builder = run.context.builder
     why = run.limit_of(candidate, decided=True)
-    moves = run.departures.leave_with_set(candidate, ())
+    moves = run.trials.leave_with_set(candidate, ())
     if moves is None:
         why = Blocker("no-destination", "its pods do not fit where its set was to move them")
         builder.block(candidate.node, *why)

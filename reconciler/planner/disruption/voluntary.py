@@ -13,7 +13,7 @@ from reconciler.planner.disruption.blockers.move_cost import moves_and_saving
 from reconciler.planner.disruption.blockers.pods import IN_USE, NEEDED_BACK, at_minimum
 from reconciler.planner.disruption.blockers.settling import settles
 from reconciler.planner.disruption.candidate import Candidate
-from reconciler.planner.disruption.candidates import find_candidates, lasting_blocker
+from reconciler.planner.disruption.candidate_selection import find_candidates, lasting_blocker
 from reconciler.planner.disruption.context import DisruptionContext
 from reconciler.planner.disruption.drains.actions import begin_drain, evictions
 from reconciler.planner.disruption.drains.overdue import (
@@ -26,7 +26,7 @@ from reconciler.planner.disruption.empty_nodes import find_eligible
 from reconciler.planner.disruption.examined_nodes import examined
 from reconciler.planner.disruption.no_destination import no_destination
 from reconciler.planner.disruption.replacement.consolidator import NewNodes
-from reconciler.planner.disruption.replacement.departures import Departures
+from reconciler.planner.disruption.replacement.removal_trials import RemovalTrials
 from reconciler.planner.disruption.replacement.successor import (
     ask_for_successor,
     waits_for_its_group,
@@ -73,13 +73,13 @@ class VoluntaryRun:
         self._rest = self._examined
         last = [c.node.name for c in reversed(candidates)]
         self.simulator = DrainSimulator(context.builder, context.closed, last, context.under_way)
-        self.departures = Departures(context, self.simulator, self._examined)
+        self.trials = RemovalTrials(context, self.simulator, self._examined)
         looked_at = {c.node.name for c in self._examined}
         for candidate in candidates:
             if candidate.node.name not in looked_at:
                 self._leave_for_later(candidate)
         row_of = context.view.row_of
-        emptied = [(row_of[c.node.name], self.departures.grouped(c)) for c in self._examined]
+        emptied = [(row_of[c.node.name], self.trials.grouped(c)) for c in self._examined]
         self.simulator.room_at_first.expect(emptied)
 
     def _leave_for_later(self, candidate: Candidate) -> None:
@@ -150,7 +150,7 @@ class VoluntaryRun:
             return False
         if not self.context.room.may_leave(candidate.status.key, node.name):
             return self._ask_for_successor(candidate)
-        moves = self.departures.leave(candidate)
+        moves = self.trials.leave(candidate)
         if moves is None:
             return self._replace(candidate)
         if not isinstance(moves, Relocation):
@@ -192,7 +192,7 @@ class VoluntaryRun:
         if own and waits_for_what_is_owed(self.context, candidate.node, status):
             self.context.non_empty_begun += 1
             return True
-        why = self.departures.why_not_for_successor(candidate) if own else None
+        why = self.trials.blocker_of_successor(candidate) if own else None
         if why is not None:
             self.context.builder.block(candidate.node, *why)
             return False
@@ -200,7 +200,7 @@ class VoluntaryRun:
         if asked and own:
             # It is drained next: no more nodes are asked for than may be drained at once.
             self.context.non_empty_begun += 1
-            self.departures.consolidator.note(candidate, status.key)
+            self.trials.consolidator.note(candidate, status.key)
         return asked
 
     def _replace(self, candidate: Candidate) -> bool:
@@ -209,14 +209,14 @@ class VoluntaryRun:
         Its pods keep their places until these have joined: if other pods took the places, the
         purchase would be useless.
         """
-        builder, node, departures = self.context.builder, candidate.node, self.departures
-        answer: Relocation | NewNodes | Blocker | None = departures.leave_in_time(candidate)
+        builder, node, trials = self.context.builder, candidate.node, self.trials
+        answer: Relocation | NewNodes | Blocker | None = trials.leave_in_time(candidate)
         outdated = candidate.outdated
         if answer is None and outdated is not None and outdated.replaced_by_group:
             builder.block(node, *waits_for_its_group(candidate.status.key))
             return True
         if outdated is None or not outdated.has_batch:
-            answer = answer or departures.leave_for_new(candidate)
+            answer = answer or trials.leave_for_new(candidate)
         code = _code(candidate)
         match answer:
             case Relocation():
@@ -224,7 +224,7 @@ class VoluntaryRun:
                 self.context.ledger.take_node(candidate.status.key, node.name)
                 builder.block(node, code, "nodes that take its pods are launching")
             case NewNodes(text=text):
-                departures.consolidator.ask_for(candidate, answer)
+                trials.consolidator.ask_for(candidate, answer)
                 joined = "has joined" if answer.count == 1 else "have joined"
                 builder.block(node, code, f"it is drained when {text} {joined} to take its pods")
             case None:
@@ -264,18 +264,18 @@ class VoluntaryRun:
 
     def _needed(self, candidate: Candidate) -> Blocker | None:
         """Return why the node is needed; None if it is not, or not beyond this plan."""
-        builder, status, departures = self.context.builder, candidate.status, self.departures
+        builder, status, trials = self.context.builder, candidate.status, self.trials
         if builder.view.row_of[candidate.node.name] in self.simulator.receiving:
             return IN_USE
         if candidate.outdated is not None:
             return None
         if not self.context.room.may_leave(status.key, candidate.node.name):
             return at_minimum(status)
-        found: Relocation | NewNodes | Blocker | None = departures.leave(candidate)
+        found: Relocation | NewNodes | Blocker | None = trials.leave(candidate)
         if found is None:
             mark = self.simulator.mark()
-            found = departures.leave_in_time(candidate)
-            found = found or departures.leave_for_new(candidate)
+            found = trials.leave_in_time(candidate)
+            found = found or trials.leave_for_new(candidate)
             self.simulator.undo(mark)
         if found is None:
             return no_destination(builder, candidate)

@@ -8,7 +8,7 @@ from reconciler.model.actions import DO_NOT_DRAIN
 from reconciler.model.cluster import Pod
 from reconciler.model.frozen import NO_LABELS
 from reconciler.model.interning import InternTable, References, released_with
-from reconciler.planner.budgets import Coverage
+from reconciler.planner.pod_disruption_budgets import Coverage
 from reconciler.planner.rules import (
     annotations,
     budgets,

@@ -39,7 +39,7 @@ def propose(run: VoluntaryRun) -> None:
     for (sector, _), could_go in sorted(pools.items(), key=lambda each: each[0]):
         pool = _within_room(run, could_go)
         if sector not in busy and len(pool) > 1:
-            found = SetSearch(run.context, run.departures, sector).best(pool)
+            found = SetSearch(run.context, run.trials, sector).best(pool)
             if found is not None:
                 _ask(run, found)
                 busy.add(sector)
@@ -93,7 +93,7 @@ def _may_join(run: VoluntaryRun, candidate: Candidate) -> bool:
     if noted or rests_until(view, candidate.node) is not None:
         return False
     sector = status.settings.sector
-    served = sector in run.departures.consolidator.sectors_of(candidate)
+    served = sector in run.trials.consolidator.sectors_of(candidate)
     return served and run.limit_of(candidate, decided=True) is None
 
 

@@ -102,4 +102,4 @@ def _spare(context: DisruptionContext, node: Node, status: FleetStatus) -> bool:
     staying = np.zeros(context.builder.sim.rows, dtype=np.bool_)
     gone = context.closed | context.draining | {node.name}
     staying[[row for name, row in context.view.row_of.items() if name not in gone]] = True
-    return context.reserve.holds(status.settings.sector, staying)
+    return context.demand_margin.holds(status.settings.sector, staying)

@@ -20,7 +20,7 @@ from reconciler.planner.disruption.blockers.nodes import first_blocker
 from reconciler.planner.disruption.blockers.pods import IN_USE, movable
 from reconciler.planner.disruption.blockers.settling import settled_at, settles
 from reconciler.planner.disruption.candidate import Candidate
-from reconciler.planner.disruption.candidates import lasting_blocker
+from reconciler.planner.disruption.candidate_selection import lasting_blocker
 from reconciler.planner.disruption.context import DisruptionContext
 from reconciler.planner.disruption.replacement.kept_room import KeptRoom
 from reconciler.planner.disruption.simulator.lifted_headroom import LiftedHeadroom

@@ -23,7 +23,7 @@ from reconciler.planner.disruption.replacement.unproven_version import unproven_
 from reconciler.planner.fleets.headroom import HeadroomPieces
 from reconciler.planner.fleets.inventory import FleetStatus
 from reconciler.planner.fleets.maximum import maximum_reached
-from reconciler.planner.offers import offer_of, purchase_budget
+from reconciler.planner.offers import offer_of, purchase_limits
 from reconciler.planner.placement.classes import PodClass
 from reconciler.planner.placement.fill import fill
 from reconciler.planner.policies.headroom.rows import (
@@ -143,7 +143,7 @@ def _price_elsewhere(
     purchase = buy_preferring(builder.sim, request)
     owners = builder.view.inventory.fleet_of_node
     again = {owners[builder.row_name(r)] for r in rows} & {n.key for _, n in purchase.rows}
-    if purchase.left or purchase.over_budget or again:
+    if purchase.left or purchase.over_limits or again:
         return None
     return sum(node.nano_usd_per_hour for _, node in purchase.rows)
 
@@ -182,7 +182,7 @@ def _request(
         wants=[(pod_class, missing)],
         table=OfferTable(builder.sim, [offer_of(builder, status) for status in usable]),
         expander=settings.expander,
-        budget=purchase_budget(builder, pieces.sector),
+        limits=purchase_limits(builder, pieces.sector),
         search_seconds=view.settings.search_budget_seconds,
     )
 

@@ -9,7 +9,7 @@ from reconciler.model.actions import DO_NOT_DISRUPT, DO_NOT_DRAIN, DRAINING_TAIN
 from reconciler.model.cluster import Pod, PodDisruptionBudget, Toleration
 from reconciler.model.frozen import FrozenMap
 from reconciler.model.text import rfc3339
-from reconciler.planner.budgets import BudgetLedger
+from reconciler.planner.pod_disruption_budgets import BudgetLedger
 from reconciler.planner.rules import Subject, Terms, Verdict, fold, judge_of
 from tests.builders import NOW, ago, make_pod, make_spec, selecting
 

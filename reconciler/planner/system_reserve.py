@@ -24,7 +24,7 @@ ALL_AS_EKS: Final = NodeReserve(as_eks=frozenset({"cpu", "memory"}))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reserve:
+class SystemReserve:
     """What the config reserves of new nodes."""
 
     amounts: Resources = NO_RESOURCES

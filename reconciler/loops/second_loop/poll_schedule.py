@@ -10,7 +10,7 @@ STANDBY_SECONDS: Final = 1.0
 DOUBLINGS_MAX: Final = 10
 
 
-class GitopsPace:
+class PollSchedule:
     """Delays what fails, and nothing else.
 
     The capacity loop's config comes with each fetch: a push that the remote refuses must not delay

@@ -23,7 +23,7 @@ PATIENCE_SECONDS: Final = 10.0
 """A call that would have to wait longer is not sent; a later cycle makes it."""
 
 
-class Pacing:
+class RequestLimits:
     """A token bucket per Region and action; thread-safe.
 
     Args:

@@ -29,7 +29,7 @@ Where = tuple[Api, str]
 """An API in one place: a region, the cluster."""
 
 
-class Pace:
+class RateLimiter:
     """What one executor may still call of each API; thread-safe.
 
     Args:

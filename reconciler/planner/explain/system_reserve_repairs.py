@@ -11,14 +11,14 @@ from reconciler.planner.explain.amounts import round_for_people
 from reconciler.planner.explain.repair import Repair
 from reconciler.planner.fleets.inventory import FleetStatus
 from reconciler.planner.fleets.new_nodes.new_node import new_node
-from reconciler.planner.reserve import ALL_AS_EKS
+from reconciler.planner.system_reserve import ALL_AS_EKS
 from reconciler.planner.view import ClusterView
 
 _KEYS: Final[Mapping[str, str]] = FrozenMap({"cpu": "reserved_cpus", "memory": "reserved_memory"})
 _NO_LIMITS: Final[Mapping[str, int | None]] = FrozenMap()
 
 
-class Reserves:
+class SystemReserveRepairs:
     """What the config's reserve takes of the new nodes of a plan's fleets."""
 
     def __init__(self, view: ClusterView) -> None:
@@ -43,7 +43,7 @@ class RepairedFleet:
     """The fleet whose new node is to take a pod."""
 
     status: FleetStatus
-    reserves: Reserves
+    reserves: SystemReserveRepairs
 
     @property
     def name(self) -> str:

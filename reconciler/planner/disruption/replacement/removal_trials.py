@@ -26,7 +26,7 @@ from reconciler.planner.placement.kinds import ZONE
 from reconciler.planner.placement.simulation import RowSpec
 
 
-class Departures:
+class RemovalTrials:
     """Takes candidates out of the what-if cluster, one after the other.
 
     Each candidate sees where the pods of those before it went.
@@ -159,7 +159,7 @@ class Departures:
         pods = f"the pods of {names} can come here"
         return Blocker("consolidation", f"{pods}, which saves as much and needs no new node")
 
-    def why_not_for_successor(
+    def blocker_of_successor(
         self, candidate: Candidate, *, some_zone: bool = False
     ) -> Blocker | None:
         """Return why its own fleet is not asked for a replacement; None if it may be.
@@ -206,7 +206,7 @@ class Departures:
                 break
         return found
 
-    def why_not(self, candidate: Candidate, *, in_time: bool = True) -> Blocker | None:
+    def blocker_of(self, candidate: Candidate, *, in_time: bool = True) -> Blocker | None:
         """Return why it could not leave, if its turn had come; None if it could.
 
         Nothing is changed.
@@ -266,7 +266,7 @@ class Departures:
         if not self.simulator.survives_spreading(moves):
             tight = "its pods fit elsewhere only when packed more tightly than kube-scheduler does"
             return Blocker("no-destination", tight)
-        if not self._context.reserve.holds(
+        if not self._context.demand_margin.holds(
             candidate.status.settings.sector, self.simulator.staying
         ):
             return NEEDED_BACK

@@ -10,14 +10,14 @@ from reconciler.model.snapshot import Snapshot
 from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.clocks import is_skewed
 from reconciler.planner.disruption.engine import propose_forced, propose_voluntary
+from reconciler.planner.disruption.limits.lowered_targets import give_up_unasked
 from reconciler.planner.disruption.limits.removals import settle_removals
-from reconciler.planner.disruption.limits.targets_given_up import give_up_unasked
 from reconciler.planner.disruption.limits.unproven_cluster import (
     hold_for_skew,
     hold_unproven,
 )
 from reconciler.planner.finished_plan import finished
-from reconciler.planner.opening import open_plan
+from reconciler.planner.plan_opening import open_plan
 from reconciler.planner.planning_failure import NOTHING, LeftOut, hold_for_failure
 from reconciler.planner.policies import capacity_limits, headroom, needed_nodes, scale_up
 from reconciler.planner.policy import PolicySpec

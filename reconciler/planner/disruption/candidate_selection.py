@@ -14,7 +14,7 @@ from reconciler.planner.disruption.blockers.nodes import first_blocker
 from reconciler.planner.disruption.blockers.pods import at_minimum, movable
 from reconciler.planner.disruption.blockers.settling import settled_at
 from reconciler.planner.disruption.candidate import Candidate
-from reconciler.planner.disruption.context import DisruptionContext
+from reconciler.planner.disruption.disruption_context import DisruptionContext
 from reconciler.planner.disruption.drains.actions import (
     attempts_dated_again,
     last_failure,

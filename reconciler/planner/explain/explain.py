@@ -14,7 +14,7 @@ from reconciler.planner.explain.fleets import explain_fleet
 from reconciler.planner.explain.nodes import explain_node
 from reconciler.planner.explain.pods import explain_pods, question, variants
 from reconciler.planner.explain.system_reserve_repairs import SystemReserveRepairs
-from reconciler.planner.opening import open_plan
+from reconciler.planner.plan_opening import open_plan
 from reconciler.planner.planner import decide
 from reconciler.planner.planning_failure import left_out_of
 from reconciler.planner.settings import PlannerSettings

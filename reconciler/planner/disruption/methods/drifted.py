@@ -20,20 +20,20 @@ from reconciler.planner.disruption.blocker import Blocker
 from reconciler.planner.disruption.blockers.settling import settles
 from reconciler.planner.disruption.candidate import Candidate
 from reconciler.planner.disruption.candidate_selection import as_outdated, may_go_in_time
-from reconciler.planner.disruption.context import DisruptionContext
+from reconciler.planner.disruption.disruption_context import DisruptionContext
 from reconciler.planner.disruption.drains.actions import annotate, end_of_drain, last_failure
 from reconciler.planner.disruption.examined_nodes import TRIED_MAX, in_turn
 from reconciler.planner.disruption.replacement.consolidator import asked_again, asked_for
-from reconciler.planner.disruption.replacement.resting_update import (
-    Rest,
-    nodes_not_emptied,
-    rest_of,
-)
 from reconciler.planner.disruption.replacement.successor import (
     ask_for_successors,
     no_successor,
 )
-from reconciler.planner.disruption.voluntary import ENOUGH_AT_ONCE, VoluntaryRun
+from reconciler.planner.disruption.replacement.update_pause import (
+    Rest,
+    nodes_not_emptied,
+    rest_of,
+)
+from reconciler.planner.disruption.voluntary_run import ENOUGH_AT_ONCE, VoluntaryRun
 from reconciler.planner.fleets.inventory import FleetStatus
 from reconciler.planner.fleets.updates.batch_mark import BatchMark
 from reconciler.planner.fleets.updates.drift import drift_of

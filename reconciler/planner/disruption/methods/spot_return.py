@@ -16,11 +16,11 @@ from reconciler.planner.disruption.blockers.move_cost import moves_rank, not_wor
 from reconciler.planner.disruption.blockers.pods import at_minimum
 from reconciler.planner.disruption.candidate import Candidate
 from reconciler.planner.disruption.candidate_selection import as_outdated
-from reconciler.planner.disruption.context import DisruptionContext
+from reconciler.planner.disruption.disruption_context import DisruptionContext
 from reconciler.planner.disruption.drains.actions import annotate
 from reconciler.planner.disruption.drains.idleness import counted, holds_only_headroom
 from reconciler.planner.disruption.examined_nodes import TRIED_MAX, in_turn
-from reconciler.planner.disruption.voluntary import VoluntaryRun
+from reconciler.planner.disruption.voluntary_run import VoluntaryRun
 from reconciler.planner.fleets.spot.spot_return import (
     HEADROOM_WAITS,
     SpotReturn,

@@ -6,7 +6,7 @@ from dataclasses import replace
 from reconciler.model.ids import NodeName
 from reconciler.planner.disruption.candidate import Candidate
 from reconciler.planner.disruption.candidate_selection import may_go_in_time
-from reconciler.planner.disruption.context import DisruptionContext
+from reconciler.planner.disruption.disruption_context import DisruptionContext
 from reconciler.planner.disruption.empty_nodes import EligibleNodes
 from reconciler.planner.disruption.examined_nodes import examined
 from reconciler.planner.disruption.replacement.removal_trials import RemovalTrials

@@ -14,7 +14,7 @@ from reconciler.model.ids import FleetKey
 from reconciler.planner.disruption.blockers.move_cost import move_cost_nano_usd
 from reconciler.planner.disruption.candidate import Candidate
 from reconciler.planner.disruption.candidate_selection import may_go_in_time
-from reconciler.planner.disruption.context import DisruptionContext
+from reconciler.planner.disruption.disruption_context import DisruptionContext
 from reconciler.planner.disruption.replacement.conflict import OTHERS_MAX
 from reconciler.planner.disruption.replacement.consolidator import Consolidator
 from reconciler.planner.disruption.simulator.drain_simulator import DrainSimulator

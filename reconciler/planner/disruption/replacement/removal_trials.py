@@ -11,11 +11,11 @@ from reconciler.model.ids import FleetKey, NodeName
 from reconciler.planner.disruption.blocker import Blocker
 from reconciler.planner.disruption.blockers.pods import NEEDED_BACK
 from reconciler.planner.disruption.candidate import Candidate
-from reconciler.planner.disruption.context import DisruptionContext
+from reconciler.planner.disruption.disruption_context import DisruptionContext
 from reconciler.planner.disruption.replacement.competing_removals import CompetingRemovals
 from reconciler.planner.disruption.replacement.conflict import ReplacementConflict
 from reconciler.planner.disruption.replacement.consolidator import Consolidator, NewNodes
-from reconciler.planner.disruption.replacement.kept_room import KeptRoom
+from reconciler.planner.disruption.replacement.kept_headroom import KeptHeadroom
 from reconciler.planner.disruption.replacement.new_rows import NewRows
 from reconciler.planner.disruption.replacement.short_lived_nodes import ShortLivedNodes
 from reconciler.planner.disruption.simulator.drain_simulator import DrainSimulator, Mark
@@ -50,7 +50,7 @@ class RemovalTrials:
             context, simulator, self.consolidator, candidates, self.grouped, self.leave
         )
         self._short_lived = ShortLivedNodes(context, simulator)
-        self._kept_room = KeptRoom(context.builder, simulator)
+        self._kept_headroom = KeptHeadroom(context.builder, simulator)
         self._new_rows = NewRows(context.builder)
         self._groups: dict[NodeName, list[Group]] = {}
 
@@ -271,7 +271,7 @@ class RemovalTrials:
         ):
             return NEEDED_BACK
         lost = [self._context.view.row_of[candidate.node.name]] if candidate.must_go else []
-        taken = self._kept_room.blocker(moves, lost=lost)
+        taken = self._kept_headroom.blocker(moves, lost=lost)
         if taken is not None:
             return taken
         not_worth_it = self._short_lived.blocker(candidate, moves, receiving)

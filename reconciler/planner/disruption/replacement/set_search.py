@@ -20,13 +20,13 @@ from reconciler.planner.capacity.problem.offer_table import OfferTable, Want
 from reconciler.planner.capacity.problem.purchase import PurchaseRequest
 from reconciler.planner.disruption.blockers.move_cost import move_cost_nano_usd, moves_rank
 from reconciler.planner.disruption.candidate import Candidate
-from reconciler.planner.disruption.context import DisruptionContext
+from reconciler.planner.disruption.disruption_context import DisruptionContext
 from reconciler.planner.disruption.drains.replacement_sets import last_failure
 from reconciler.planner.disruption.replacement.removal_trials import RemovalTrials
 from reconciler.planner.disruption.replacement.unproven_version import unproven_version
+from reconciler.planner.disruption.saving import SAVING_NANO_USD_MIN, SAVING_PERCENT_MIN
 from reconciler.planner.disruption.simulator.drain_simulator import DrainSimulator
 from reconciler.planner.disruption.simulator.relocation import grouped
-from reconciler.planner.money import SAVING_NANO_USD_MIN, SAVING_PERCENT_MIN
 from reconciler.planner.node_rows import in_each_zone
 from reconciler.planner.offers import offer_of, purchase_limits
 from reconciler.planner.placement.simulation import RowSpec

@@ -14,15 +14,15 @@ import numpy as np
 from reconciler.model.ids import PodKey
 from reconciler.model.plan import HeadroomPlan
 from reconciler.model.text import counted_noun
-from reconciler.planner.asked_headroom import headroom_asked_for, largest_first, may_hold_headroom
 from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.capacity.buy import buy_preferring
 from reconciler.planner.capacity.problem.offer_table import OfferTable
 from reconciler.planner.capacity.problem.purchase import Purchase, PurchaseRequest
 from reconciler.planner.disruption.replacement.unproven_version import unproven_version
-from reconciler.planner.fleets.headroom import HeadroomPieces
 from reconciler.planner.fleets.inventory import FleetStatus
 from reconciler.planner.fleets.maximum import maximum_reached
+from reconciler.planner.headroom.demand import headroom_asked_for, largest_first, may_hold_headroom
+from reconciler.planner.headroom.pieces import HeadroomPieces
 from reconciler.planner.offers import offer_of, purchase_limits
 from reconciler.planner.placement.classes import PodClass
 from reconciler.planner.placement.fill import fill

@@ -8,13 +8,14 @@ from reconciler.model.actions import DeletePod, EvictPod
 from reconciler.model.ids import NodeName
 from reconciler.model.text import counted_noun, duration
 from reconciler.planner.builder import PlanBuilder
+from reconciler.planner.builder_values import Removal
 from reconciler.planner.disruption.blocker import Blocker
 from reconciler.planner.disruption.blockers.move_cost import moves_and_saving
 from reconciler.planner.disruption.blockers.pods import IN_USE, NEEDED_BACK, at_minimum
 from reconciler.planner.disruption.blockers.settling import settles
 from reconciler.planner.disruption.candidate import Candidate
 from reconciler.planner.disruption.candidate_selection import find_candidates, lasting_blocker
-from reconciler.planner.disruption.context import DisruptionContext
+from reconciler.planner.disruption.disruption_context import DisruptionContext
 from reconciler.planner.disruption.drains.actions import begin_drain, evictions
 from reconciler.planner.disruption.drains.overdue import (
     evictions_and_deletions,
@@ -36,7 +37,6 @@ from reconciler.planner.disruption.replacement.successor import (
 from reconciler.planner.disruption.simulator.drain_simulator import DrainSimulator
 from reconciler.planner.disruption.simulator.relocation import Relocation, placements_of
 from reconciler.planner.disruption.unneeded import UnneededNodes
-from reconciler.planner.removal import Removal
 
 ENOUGH_AT_ONCE: Final = Blocker("max-non-empty-at-once", "enough nodes with pods are being emptied")
 _LIMITS: Final = frozenset({ENOUGH_AT_ONCE.code, "disruption-budget"})
@@ -80,7 +80,7 @@ class VoluntaryRun:
                 self._leave_for_later(candidate)
         row_of = context.view.row_of
         emptied = [(row_of[c.node.name], self.trials.grouped(c)) for c in self._examined]
-        self.simulator.room_at_first.expect(emptied)
+        self.simulator.initial_room.expect(emptied)
 
     def _leave_for_later(self, candidate: Candidate) -> None:
         """Leave the candidate to a later plan; it keeps its timer, if any, and its soft taint."""

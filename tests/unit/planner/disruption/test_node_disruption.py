@@ -15,7 +15,7 @@ from reconciler.model.actions import (
 )
 from reconciler.model.cluster import Node, Taint
 from reconciler.model.text import rfc3339
-from reconciler.planner.disruption.state import Disruption
+from reconciler.planner.disruption.node_disruption import Disruption
 from reconciler.planner.disruption_settings import RollingUpdate
 from reconciler.planner.explain.explain import explain
 from reconciler.planner.planner import plan

@@ -1,4 +1,4 @@
-"""What may be moved voluntarily, rule by rule and folded together (docs/why-a-node-stays.md)."""
+"""What may be moved voluntarily, rule by rule and all together (docs/why-a-node-stays.md)."""
 
 from datetime import datetime, timedelta
 from typing import Any
@@ -10,7 +10,7 @@ from reconciler.model.cluster import Pod, PodDisruptionBudget, Toleration
 from reconciler.model.frozen import FrozenMap
 from reconciler.model.text import rfc3339
 from reconciler.planner.pod_disruption_budgets import BudgetLedger
-from reconciler.planner.rules import Subject, Terms, Verdict, fold, judge_of
+from reconciler.planner.rules import Subject, Terms, Verdict, judge_of, rule_on
 from tests.builders import NOW, ago, make_pod, make_spec, selecting
 
 SAFE = "cluster-autoscaler.kubernetes.io/safe-to-evict"
@@ -23,8 +23,8 @@ def running(**changed: Any) -> Pod:
 
 
 def ruled(pod: Pod, budgets: int = 0, **terms: Any) -> tuple[Verdict, str]:
-    """The folded ruling."""
-    ruling = fold(Subject(pod=pod, budgets=budgets), Terms(**terms))
+    """The ruling of all rules together."""
+    ruling = rule_on(Subject(pod=pod, budgets=budgets), Terms(**terms))
     return ruling.verdict, ruling.code
 
 
@@ -181,11 +181,11 @@ def test_pod_that_its_controller_runs_to_completion_is_a_jobs(owner: str) -> Non
 
 def test_ruling_of_a_pod_that_runs_to_completion_names_its_owner() -> None:
     """Who asks why the node stays looks for a Job that is not there."""
-    ruling = fold(Subject(pod=running(owner="Workflow", ends_by_itself=True)), Terms())
+    ruling = rule_on(Subject(pod=running(owner="Workflow", ends_by_itself=True)), Terms())
     assert ruling.reason == (
         "it has started, belongs to a controller of kind Workflow and runs to completion"
     )
-    longest = fold(Subject(pod=running(owner="W" * 1_000, ends_by_itself=True)), Terms())
+    longest = rule_on(Subject(pod=running(owner="W" * 1_000, ends_by_itself=True)), Terms())
     assert len(longest.reason) < 200
 
 
@@ -210,7 +210,7 @@ def test_two_budgets_block_whatever_the_owner_says() -> None:
 
 def test_unreadable_budget_blocks_its_namespace() -> None:
     """What it protects is not known."""
-    ruling = fold(Subject(pod=running(), budgets_readable=False), Terms())
+    ruling = rule_on(Subject(pod=running(), budgets_readable=False), Terms())
     assert (ruling.verdict, ruling.code) == (Verdict.BLOCK, "unreadable-budget")
 
 

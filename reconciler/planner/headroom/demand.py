@@ -6,7 +6,7 @@ import numpy as np
 
 from reconciler.model.cluster import PodSpec
 from reconciler.planner.builder import PlanBuilder
-from reconciler.planner.fleets.headroom import HeadroomPieces, headroom_pieces
+from reconciler.planner.headroom.pieces import HeadroomPieces, headroom_pieces
 from reconciler.planner.placement.arrays import BoolArray
 from reconciler.planner.reservations import Reservation
 

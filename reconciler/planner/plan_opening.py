@@ -20,18 +20,18 @@ from reconciler.planner.disruption.drains.stuck_terminating import parted_by_stu
 from reconciler.planner.fleets.departing import with_departing
 from reconciler.planner.fleets.discovered import with_discovered
 from reconciler.planner.fleets.displaced_pods import displaced_pods, with_displaced
-from reconciler.planner.fleets.headroom import headroom_pods
 from reconciler.planner.fleets.instances.protected_instances import still_protected
 from reconciler.planner.fleets.instances.stuck_ends import StuckEndLedger, limits_for
 from reconciler.planner.fleets.inventory import Inventory
-from reconciler.planner.fleets.live import with_config_names
+from reconciler.planner.fleets.inventory_building import build_inventory
+from reconciler.planner.fleets.live_fleet import with_config_names
 from reconciler.planner.fleets.new_nodes.daemons_that_fit import Daemons
 from reconciler.planner.fleets.new_nodes.devices import with_promised_devices
 from reconciler.planner.fleets.new_nodes.learned_resources import with_learned
 from reconciler.planner.fleets.new_nodes.new_node import NewNode, daemons_of, new_node
 from reconciler.planner.fleets.new_nodes.shown_nodes import with_shown_nodes
 from reconciler.planner.fleets.spot.spot_return import SpotReturn, with_spot_returns
-from reconciler.planner.fleets.taking_inventory import take_inventory
+from reconciler.planner.headroom.pieces import headroom_pods
 from reconciler.planner.launching_nodes import plan_launching
 from reconciler.planner.node_rows import node_row
 from reconciler.planner.nodes.drain_taints import is_draining
@@ -42,7 +42,7 @@ from reconciler.planner.placement.one_pod_claims import Place, RoughPlaces
 from reconciler.planner.placement.simulation import NO_LIMITS, Simulation
 from reconciler.planner.placement.volumes import VolumeResolver
 from reconciler.planner.pod_disruption_budgets import BudgetLedger
-from reconciler.planner.pod_groups import PodGroup, take_census
+from reconciler.planner.pod_groups import PodGroup, group_pods
 from reconciler.planner.pods_by_class import bound_by_class, waiting_classes
 from reconciler.planner.settings import PlannerSettings
 from reconciler.planner.view import ClusterView
@@ -92,7 +92,7 @@ def open_builder(
         unequipped: Nodes whose devices are not registered yet.
         left_out: Namespaces whose pending pods are not planned for, and why.
     """
-    found = _take_stock(snapshot, settings, also)
+    found = _collect_facts(snapshot, settings, also)
     demand = _demand(found, settings, left_out)
     on_new_nodes = _on_new_nodes(found.offers.values())
     pods = [*_distinct(found, demand), *found.asked_about, *on_new_nodes]
@@ -138,7 +138,7 @@ def open_builder(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class _Stock:
+class _Facts:
     """What there is, before pods have classes and nodes have rows."""
 
     snapshot: Snapshot
@@ -159,17 +159,17 @@ class _Stock:
     resolver: VolumeResolver
 
 
-def _take_stock(snapshot: Snapshot, settings: PlannerSettings, also: Iterable[Pod]) -> _Stock:
+def _collect_facts(snapshot: Snapshot, settings: PlannerSettings, also: Iterable[Pod]) -> _Facts:
     """Return the nodes, the pods, what a new node of each fleet is, and what volumes require."""
     cluster = snapshot.cluster
-    inventory = _with_new_nodes(take_inventory(snapshot, settings), settings, snapshot.at)
+    inventory = _with_new_nodes(build_inventory(snapshot, settings), settings, snapshot.at)
     inventory, spot_returns = with_spot_returns(inventory, settings, snapshot.at)
-    groups = take_census(cluster.pods)
+    groups = group_pods(cluster.pods)
     volume_limits = {csi.name: csi.limits for csi in cluster.csi_nodes}
     daemons = daemons_of(cluster.daemon_sets, groups, cluster.ignored, cluster.namespaces)
     offers = _offers(inventory, settings, daemons, volume_limits)
     asked_about = [*also, *headroom_pods(settings, inventory)]
-    return _Stock(
+    return _Facts(
         snapshot=snapshot,
         inventory=inventory,
         spot_returns=spot_returns,
@@ -185,7 +185,7 @@ def _take_stock(snapshot: Snapshot, settings: PlannerSettings, also: Iterable[Po
     )
 
 
-def _demand(found: _Stock, settings: PlannerSettings, left_out: Mapping[str, str]) -> Demand:
+def _demand(found: _Facts, settings: PlannerSettings, left_out: Mapping[str, str]) -> Demand:
     """Return the pods that need a place, as far as one plan may look at them."""
     world = _world(found.snapshot.cluster, found.offers.values(), found.offered, found.resolver)
     whole = with_displaced(find_demand(found.groups, settings), found.displaced, settings)
@@ -296,7 +296,7 @@ def _offered(
     )
 
 
-def _distinct(found: _Stock, demand: Demand) -> Iterable[Pod]:
+def _distinct(found: _Facts, demand: Demand) -> Iterable[Pod]:
     """Return pods that stand for all that run or wait."""
     groups = (*found.bound, *(waiting.group for waiting in demand.unschedulable))
     return chain.from_iterable(group.distinct for group in groups)

@@ -13,7 +13,7 @@ from reconciler.planner.disruption.drains.replacement_sets import (
     ReplacementSet,
     failed_again,
 )
-from reconciler.planner.disruption.voluntary import VoluntaryRun
+from reconciler.planner.disruption.voluntary_run import VoluntaryRun
 from reconciler.planner.nodes.drain_taints import is_draining
 
 

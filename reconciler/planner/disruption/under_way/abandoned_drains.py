@@ -15,7 +15,7 @@ from reconciler.model.fleet import Provider
 from reconciler.model.ids import FleetKey
 from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.disruption.drains.actions import drain_started, end_of_drain, give_back
-from reconciler.planner.fleets.live import LIVE_STATES
+from reconciler.planner.fleets.live_fleet import LIVE_STATES
 from reconciler.planner.nodes.drain_taints import (
     is_draining,
     is_draining_by_us,

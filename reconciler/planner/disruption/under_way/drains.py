@@ -10,7 +10,6 @@ from reconciler.model.counted_pods import counts
 from reconciler.model.ids import FleetKey, NodeName
 from reconciler.model.text import counted_noun
 from reconciler.planner.builder import PlanBuilder
-from reconciler.planner.disruption.abandoned_drains import give_back_abandoned
 from reconciler.planner.disruption.blocker import Blocker
 from reconciler.planner.disruption.blockers.nodes import (
     cannot_end,
@@ -20,7 +19,6 @@ from reconciler.planner.disruption.blockers.nodes import (
     silent_since,
 )
 from reconciler.planner.disruption.blockers.pods import at_minimum, blocking_pod, comes_again
-from reconciler.planner.disruption.drain_time import time_notes, too_long
 from reconciler.planner.disruption.drains.actions import (
     delete_when_terminated,
     end_empty_node,
@@ -40,7 +38,7 @@ from reconciler.planner.disruption.drains.replacement_sets import SetsUnderWay
 from reconciler.planner.disruption.drains.stuck_terminating import STUCK_AFTER
 from reconciler.planner.disruption.drains.timers import stop_timer
 from reconciler.planner.disruption.limits.removals import minimum_stays
-from reconciler.planner.disruption.reasons_gone import reason_gone
+from reconciler.planner.disruption.node_disruption import Disruption, disruption_of
 from reconciler.planner.disruption.simulator.drain_simulator import DrainSimulator
 from reconciler.planner.disruption.simulator.relocation import Relocation, grouped, placements_of
 from reconciler.planner.disruption.spot_rules import (
@@ -50,7 +48,9 @@ from reconciler.planner.disruption.spot_rules import (
     judge_for,
     spot_rows,
 )
-from reconciler.planner.disruption.state import Disruption, disruption_of
+from reconciler.planner.disruption.under_way.abandoned_drains import give_back_abandoned
+from reconciler.planner.disruption.under_way.drain_time import time_notes, too_long
+from reconciler.planner.disruption.under_way.reasons_gone import reason_gone
 from reconciler.planner.disruption_settings import ScaleInSettings, SpotRescheduler
 from reconciler.planner.nodes.drain_taints import is_draining
 from reconciler.planner.rules import Judge, Verdict, judge_of

@@ -3,7 +3,7 @@
 from reconciler.model.cluster import Node
 from reconciler.model.ids import FleetKey
 from reconciler.planner.disruption.blocker import Blocker
-from reconciler.planner.disruption.state import Disruption
+from reconciler.planner.disruption.node_disruption import Disruption
 from reconciler.planner.view import ClusterView
 
 

@@ -33,7 +33,7 @@ from reconciler.planner.fleets.instances.stuck import (
 )
 from reconciler.planner.fleets.interrupted_pools import pools_after
 from reconciler.planner.fleets.inventory import FleetStatus, Inventory
-from reconciler.planner.fleets.live import live_fleets
+from reconciler.planner.fleets.live_fleet import live_fleets
 from reconciler.planner.fleets.owners import owners_of
 from reconciler.planner.fleets.updates.halts import halted_after, with_resumed
 from reconciler.planner.fleets.updates.outdated import find_outdated
@@ -45,7 +45,7 @@ from reconciler.planner.safety_stop import is_suspicious
 from reconciler.planner.settings import FleetSettings, PlannerSettings
 
 
-def take_inventory(snapshot: Snapshot, settings: PlannerSettings) -> Inventory:
+def build_inventory(snapshot: Snapshot, settings: PlannerSettings) -> Inventory:
     """Join the config's fleets with EC2's and with the nodes that they launched."""
     cloud = snapshot.cloud
     instance_of_node = _instances_by_node(snapshot)

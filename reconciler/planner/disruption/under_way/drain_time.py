@@ -8,7 +8,7 @@ from reconciler.model.text import duration, rfc3339
 from reconciler.planner.disruption.blocker import Blocker
 from reconciler.planner.disruption.drains.actions import annotate
 from reconciler.planner.disruption.drains.rounds import timed_out
-from reconciler.planner.disruption.state import Disruption
+from reconciler.planner.disruption.node_disruption import Disruption
 from reconciler.planner.disruption_settings import ScaleInSettings
 from reconciler.planner.view import ClusterView
 

@@ -11,14 +11,14 @@ from reconciler.model.plan import FleetUpdate, Kept
 from reconciler.model.text import counted_noun
 from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.disruption.methods.drifted import POLICY
-from reconciler.planner.disruption.replacement.resting_update import rest_of
+from reconciler.planner.disruption.replacement.update_pause import rest_of
 from reconciler.planner.fleets.updates.update import Update
 
 _CODES_MAX: Final = 3
 """The number of reasons named for why no batch can begin."""
 
 
-def shown_update(
+def update_status(
     builder: PlanBuilder, update: Update, kept: Mapping[NodeName, Kept]
 ) -> FleetUpdate:
     """Return what the plan shows of the update, with what keeps its nodes if no batch can begin.

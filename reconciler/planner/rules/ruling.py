@@ -76,7 +76,7 @@ TERMS_MAX = 16
 MOVABLE = Ruling(verdict=Verdict.OK)
 
 
-def fold(subject: Subject, terms: Terms) -> Ruling:
+def rule_on(subject: Subject, terms: Terms) -> Ruling:
     """Return the ruling on the pod for a voluntary drain of its node.
 
     SKIP: nothing to do. WAIT: the pod is ending by itself. BLOCK: its node stays. OK: it may be
@@ -96,7 +96,7 @@ def fold(subject: Subject, terms: Terms) -> Ruling:
     return MOVABLE
 
 
-def fold_failed(subject: Subject, terms: Terms) -> Ruling:
+def rule_on_failed(subject: Subject, terms: Terms) -> Ruling:
     """Return whether a failed pod may be removed: OK, or the ruling that keeps it."""
     for rule in FAILED:
         ruling = rule(subject, terms)
@@ -134,12 +134,12 @@ class Judge:
         self._known = known
 
     def rulings(self, pods: Iterable[Pod]) -> Iterator[tuple[Pod, Ruling]]:
-        """Return the ruling on each pod (see `fold`), one after the other."""
+        """Return the ruling on each pod (see `rule_on`), one after the other."""
         ruling = self.ruling
         return ((pod, ruling(pod)) for pod in pods)
 
     def ruling(self, pod: Pod) -> Ruling:
-        """Return the ruling on the pod (see `fold`)."""
+        """Return the ruling on the pod (see `rule_on`)."""
         traits, notes = pod.traits, pod.annotations
         until = annotations.protected_until(pod, self._at) if notes else None
         if until is not None:
@@ -161,7 +161,7 @@ class Judge:
             budgets_readable=self._coverage.readable(pod),
             protected_until=protected_until,
         )
-        return fold(subject, self._terms)
+        return rule_on(subject, self._terms)
 
 
 class _Remembered:

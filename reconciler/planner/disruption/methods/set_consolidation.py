@@ -2,7 +2,7 @@
 
 This is the last step of consolidation. It runs in the first plan of every ten seconds, in sectors
 where nothing else is to be done, no node joined recently and no set is under way. The new nodes are
-asked for first; `set_drains` drains the set once they have joined.
+asked for first; `under_way.set_drains` drains the set once they have joined.
 """
 
 from collections.abc import Iterable
@@ -18,7 +18,7 @@ from reconciler.planner.disruption.drains.actions import annotate
 from reconciler.planner.disruption.drains.replacement_sets import encode, rests_until
 from reconciler.planner.disruption.examined_nodes import begins_a_turn
 from reconciler.planner.disruption.replacement.set_search import ProposedSet, SetSearch
-from reconciler.planner.disruption.voluntary import VoluntaryRun
+from reconciler.planner.disruption.voluntary_run import VoluntaryRun
 from reconciler.planner.fleets.inventory import FleetStatus
 from reconciler.planner.money import NANO
 from reconciler.planner.nodes.drain_taints import is_draining

@@ -16,7 +16,7 @@ Emptied = tuple[int, Sequence[Group]]
 """A row, and the pods that would leave it."""
 
 
-class RoomAtFirst:
+class InitialRoom:
     """Upper bounds on how many pods of a class the staying rows take, by resources alone.
 
     They hold as long as pods only come to these rows: a look-up then shows that a node full of pods

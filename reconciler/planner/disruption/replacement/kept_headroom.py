@@ -12,12 +12,12 @@ import numpy as np
 from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.disruption.blocker import Blocker
 from reconciler.planner.disruption.simulator.drain_simulator import DrainSimulator
-from reconciler.planner.disruption.simulator.lifted_headroom import LiftedHeadroom
 from reconciler.planner.disruption.simulator.relocation import Relocation
 from reconciler.planner.disruption.simulator.spreading import (
     soft_taints_of_others,
     spread_over,
 )
+from reconciler.planner.headroom.lifted_headroom import LiftedHeadroom
 from reconciler.planner.placement.classes import PodClass
 from reconciler.planner.placement.fill import fill, tightness
 
@@ -26,7 +26,7 @@ TAKEN = Blocker(
 )
 
 
-class KeptRoom:
+class KeptHeadroom:
     """Follows what becomes of the plan's headroom when pods move.
 
     Args:

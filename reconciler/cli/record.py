@@ -11,7 +11,7 @@ import typer
 from reconciler.cli.options.planning import ContextOption
 from reconciler.cli.terminal.output import Output, OutputOption, print_data, print_line, wanted
 from reconciler.model.errors import UsageError
-from reconciler.records.reasons import printable
+from reconciler.model.text import escape_surrogates
 
 if TYPE_CHECKING:
     from reconciler.bootstrap.simulation.recording import RecordingSummary
@@ -112,7 +112,7 @@ def command(
     if (form := wanted(output)) is not Output.TABLE:
         print_data(
             {
-                "file": printable(str(out)),
+                "file": escape_surrogates(str(out)),
                 "pods": found.pods,
                 "lines": found.lines,
                 "begin": found.begin and found.begin.isoformat(),

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from reconciler.config.faults import SYNTAX
 from reconciler.config.loader import DEFAULT_FILE
+from reconciler.machine.plain_file import is_special_file
 from reconciler.model.errors import Problem, why_unreadable
 
 
@@ -41,7 +42,12 @@ def _in_directory(directory: str) -> Iterator[tuple[str, Problem | None]]:
         if DEFAULT_FILE in files:
             found.append(str(Path(folder, DEFAULT_FILE)))
     for path in sorted(found):
-        yield path, _problem("is not a plain file; name it to read it") if _is_odd(path) else None
+        yield (
+            path,
+            _problem("is not a plain file; name it to read it")
+            if is_special_file(Path(path))
+            else None,
+        )
     for error in unreadable:
         yield str(error.filename), _problem(why_unreadable(error))
     if not found and not unreadable:
@@ -49,12 +55,6 @@ def _in_directory(directory: str) -> Iterator[tuple[str, Problem | None]]:
             directory,
             _problem(f"is a directory with no {DEFAULT_FILE} in it or below; name the file"),
         )
-
-
-def _is_odd(path: str) -> bool:
-    """Return whether it is a pipe, a socket or a device: reading an unnamed one may never end."""
-    file = Path(path)
-    return file.exists() and not file.is_file() and not file.is_dir()
 
 
 def _problem(message: str) -> Problem:

@@ -7,10 +7,11 @@ from operator import itemgetter
 from typing import Protocol
 
 from reconciler.executor.handlers import annotate, apply
-from reconciler.executor.ports import PacedPorts, Ports
+from reconciler.executor.ports import Ports
+from reconciler.executor.rate_limited_ports import RateLimitedPorts
+from reconciler.executor.rate_limiter import RateLimiter
 from reconciler.executor.runners import PARALLEL_MAX, Runner, in_turn
 from reconciler.executor.terminations import Targets, end_together
-from reconciler.executor.tokens import Pace
 from reconciler.model.action_order import Stage, staged, subject_of
 from reconciler.model.actions import (
     AnnotateNode,
@@ -128,7 +129,7 @@ class LiveExecutor:
         ports: The cluster and the clouds.
         monotonic_seconds: A clock that never jumps.
         stopping: Whether the program is to stop; actions that have not begun are then not executed.
-        pace: How often each API may be called; default: the usual limits.
+        limiter: How often each API may be called; default: the usual limits.
         runner: How independent actions are executed; default: one after the other.
     """
 
@@ -137,10 +138,10 @@ class LiveExecutor:
         ports: Ports,
         monotonic_seconds: Callable[[], float],
         stopping: Callable[[], bool] = _never,
-        pace: Pace | None = None,
+        limiter: RateLimiter | None = None,
         runner: Runner[list[Outcome]] = in_turn,
     ) -> None:
-        self._ports = PacedPorts(ports, pace or Pace(monotonic_seconds))
+        self._ports = RateLimitedPorts(ports, limiter or RateLimiter(monotonic_seconds))
         self._monotonic_seconds = monotonic_seconds
         self._late: dict[PodKey, int] = {}
         """In how many plans in a row the eviction of a pod had not begun in time."""

@@ -5,7 +5,7 @@ Every handler is idempotent: executed twice, or partly and then again, it has th
 
 from collections.abc import Sequence
 
-from reconciler.executor.ports import PacedPorts
+from reconciler.executor.rate_limited_ports import RateLimitedPorts
 from reconciler.model.actions import (
     AnnotateNode,
     DeleteNode,
@@ -22,7 +22,7 @@ SingleAction = SetCapacity | TaintNode | UntaintNode | EvictPod | DeletePod | De
 """Every action except terminations and annotations, of which several are one call."""
 
 
-def apply(action: SingleAction, ports: PacedPorts) -> OutcomeKind:
+def apply(action: SingleAction, ports: RateLimitedPorts) -> OutcomeKind:
     """Execute one action.
 
     Raises:
@@ -47,7 +47,7 @@ def _done(*, changed: bool) -> OutcomeKind:
     return "applied" if changed else "already-done"
 
 
-def _set_capacity(action: SetCapacity, ports: PacedPorts) -> OutcomeKind:
+def _set_capacity(action: SetCapacity, ports: RateLimitedPorts) -> OutcomeKind:
     """Set the target, if it is still the one that the plan is based on; else raise Conflict."""
     cloud = ports.cloud(action.provider)
     live = cloud.fleet(action.region, action.id).target_capacity
@@ -61,14 +61,14 @@ def _set_capacity(action: SetCapacity, ports: PacedPorts) -> OutcomeKind:
     return "applied"
 
 
-def _untaint(action: UntaintNode, ports: PacedPorts) -> OutcomeKind:
+def _untaint(action: UntaintNode, ports: RateLimitedPorts) -> OutcomeKind:
     try:
         return _done(changed=ports.cluster.untaint_node(action.node, action.key))
     except NotFound:
         return "already-done"
 
 
-def annotate(actions: Sequence[AnnotateNode], ports: PacedPorts) -> OutcomeKind:
+def annotate(actions: Sequence[AnnotateNode], ports: RateLimitedPorts) -> OutcomeKind:
     """Set annotations of one node in one call; the last value of a key counts.
 
     Raises:
@@ -81,7 +81,7 @@ def annotate(actions: Sequence[AnnotateNode], ports: PacedPorts) -> OutcomeKind:
     return "applied"
 
 
-def _delete_node(action: DeleteNode, ports: PacedPorts) -> OutcomeKind:
+def _delete_node(action: DeleteNode, ports: RateLimitedPorts) -> OutcomeKind:
     """Delete a Node only while its instance is gone: a live node would lose all its pods."""
     if action.instance is not None and action.region is not None:
         cloud = ports.cloud(action.provider)

@@ -3,8 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
-from reconciler.executor.pacing import PacedCloud
-from reconciler.executor.ports import PacedPorts
+from reconciler.executor.rate_limited_ports import RateLimitedCloud, RateLimitedPorts
 from reconciler.model.actions import Precondition, TerminateInstance
 from reconciler.model.errors import NotFound, PortError, TerminationProtected, kind_of
 from reconciler.model.fleet import FLEET_TAG, Instance
@@ -25,7 +24,7 @@ DONE_ALREADY: End = ("already-done", "", "")
 
 def end_together(
     actions: Sequence[TerminateInstance],
-    ports: PacedPorts,
+    ports: RateLimitedPorts,
     monotonic_seconds: Callable[[], float],
     targets: Targets,
 ) -> Iterator[Outcome]:
@@ -58,7 +57,7 @@ def _refused(why: str) -> End:
 
 
 def _alive(
-    actions: Sequence[TerminateInstance], ports: PacedPorts, ends: Ends
+    actions: Sequence[TerminateInstance], ports: RateLimitedPorts, ends: Ends
 ) -> tuple[list[TerminateInstance], Sequence[Instance]]:
     """Return the actions whose instance is alive, and all instances; add the other outcomes."""
     first = actions[0]
@@ -90,7 +89,7 @@ def _is_of_its_fleet(instance: Instance, action: TerminateInstance) -> bool:
 def _still_stuck(
     actions: Sequence[TerminateInstance],
     instances: Sequence[Instance],
-    ports: PacedPorts,
+    ports: RateLimitedPorts,
     ends: Ends,
 ) -> list[TerminateInstance]:
     """Return the actions, without those whose instance has a healthy node by now.
@@ -120,7 +119,7 @@ def _is_taken_for_dead(action: TerminateInstance) -> bool:
     return action.node is None or action.precondition == "not-ready"
 
 
-def _is_lost(action: TerminateInstance, ports: PacedPorts, ends: Ends) -> bool:
+def _is_lost(action: TerminateInstance, ports: RateLimitedPorts, ends: Ends) -> bool:
     """Return whether an orphan's fleet is still gone; other instances are not checked.
 
     An answer without the fleet is not proof, so the fleet is read by its id right before the
@@ -141,7 +140,7 @@ def _is_lost(action: TerminateInstance, ports: PacedPorts, ends: Ends) -> bool:
     return False
 
 
-def _is_free(action: TerminateInstance, ports: PacedPorts, ends: Ends) -> bool:
+def _is_free(action: TerminateInstance, ports: RateLimitedPorts, ends: Ends) -> bool:
     """Return whether no counted pod is on the node; if one is, add the outcome."""
     # Pods on a node that does not answer cannot be evicted: they are replaced together with it.
     if action.node is None or action.precondition not in ENDS_EMPTY:
@@ -157,7 +156,7 @@ def _is_free(action: TerminateInstance, ports: PacedPorts, ends: Ends) -> bool:
     return not remaining
 
 
-def _end(ready: Sequence[TerminateInstance], cloud: PacedCloud, targets: Targets) -> Ends:
+def _end(ready: Sequence[TerminateInstance], cloud: RateLimitedCloud, targets: Targets) -> Ends:
     first = ready[0]
     place = (first.region, first.fleet_id)
     try:

@@ -15,6 +15,11 @@ _AT_ONCE = os.O_NONBLOCK | os.O_CLOEXEC
 _PLAINLY = os.O_NOFOLLOW | _AT_ONCE
 
 
+def is_special_file(path: Path) -> bool:
+    """Return whether it is a pipe, a socket or a device: reading one may never end."""
+    return path.exists() and not path.is_file() and not path.is_dir()
+
+
 def open_plain(path: Path, *, links: bool = False) -> BufferedReader:
     """Open a regular file for reading.
 

@@ -85,3 +85,16 @@ def nearest_name(name: str, known: Sequence[str]) -> str:
     """
     longer = [each for each in known if name and each.startswith(name)]
     return next(iter(longer[:1] or get_close_matches(name, known, n=1)), "")
+
+
+def escape_surrogates(text: str) -> str:
+    """Return a text as UTF-8 can encode it, with an escape for each lone surrogate.
+
+    Lone surrogates cannot be printed; JSON and names of files that are not UTF-8 may hold them.
+    """
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
+def replace_surrogates(text: str) -> str:
+    """Return a text as UTF-8 can encode it, with `?` for each lone surrogate."""
+    return text.encode(errors="replace").decode()

@@ -48,6 +48,11 @@ class BucketLevel:
         """Return the level after taking this many; below 0 it must be refilled first."""
         return replace(self, tokens=self.tokens - tokens)
 
+    def after_call(self, at_seconds: float) -> "BucketLevel | None":
+        """Return the level after one more call at this time; None if there is no token for it."""
+        level = self.at(at_seconds)
+        return None if level.seconds_until(1) > 0 else level.less(1)
+
 
 _ROUNDING: Final = 1e-9
 

@@ -28,13 +28,13 @@ from reconciler.model.ids import FleetKey, NodeName, PodKey
 from reconciler.model.placements import Destination
 from reconciler.model.plan import HeadroomPlan, Held, HeldCode, Kept, Placement
 from reconciler.model.unplaceable import Unplaceable
-from reconciler.planner.budgets import BudgetLedger
+from reconciler.planner.builder_values import KeptPod, Removal, TargetReason
 from reconciler.planner.fleet_sizes import FleetSizes
 from reconciler.planner.fleets.instances.stuck_ends import StuckEndLedger
 from reconciler.planner.placement.classes import PodClass
 from reconciler.planner.placement.simulation import Simulation
+from reconciler.planner.pod_disruption_budgets import BudgetLedger
 from reconciler.planner.purchases import Purchases
-from reconciler.planner.removal import KeptPod, Removal, TargetReason
 from reconciler.planner.reservations import PlannedNode, Reservation, WaitingClass
 from reconciler.planner.view import ClusterView
 

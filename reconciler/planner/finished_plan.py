@@ -20,13 +20,13 @@ from reconciler.planner.disruption.limits.unproven_cluster import (
 from reconciler.planner.disruption.methods.deschedule import last_descheduled
 from reconciler.planner.disruption.methods.interrupted import interrupted_nodes
 from reconciler.planner.disruption.resumes import answers_to_resumes
-from reconciler.planner.disruption.shown_update import shown_update
 from reconciler.planner.disruption.spot_rules import nodes_by_kind
+from reconciler.planner.disruption.update_status import update_status
 from reconciler.planner.disruption.waiting_removals import removal_of
 from reconciler.planner.fleets.instances.protected_instances import still_protected
 from reconciler.planner.fleets.instances.stuck_ends import ends_after
 from reconciler.planner.fleets.inventory import FleetStatus
-from reconciler.planner.fleets.live import of_same_name
+from reconciler.planner.fleets.live_fleet import of_same_name
 from reconciler.planner.fleets.notice_outcomes import notice_outcomes
 from reconciler.planner.fleets.spot.spot_return import HEADROOM_WAITS
 from reconciler.planner.fleets.spot.stand_ins import find_fallbacks
@@ -208,7 +208,7 @@ def _fleet_plan(
         unavailable_kind=status.unavailable_kind,
         awaited=0 if status.unavailable else awaited,
         removal=removal_of(builder.view, status, kept),
-        update=None if update is None else shown_update(builder, update, kept),
+        update=None if update is None else update_status(builder, update, kept),
         node_usd_per_hour=usd(builder.view.offers[status.key].nano_usd_per_hour),
         rebalances_zones=status.live is not None and status.live.rebalances_zones,
     )

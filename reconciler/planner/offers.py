@@ -5,7 +5,7 @@ from reconciler.model.saved_state import InterruptedPool
 from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.capacity.balancing import similar_offers
 from reconciler.planner.capacity.problem.problem import Balanced, Offer
-from reconciler.planner.capacity.problem.purchase import Budget
+from reconciler.planner.capacity.problem.purchase import PurchaseLimits
 from reconciler.planner.cost_limits import cost_limits
 from reconciler.planner.fleets.interrupted_pools import interrupted_of, penalty_nano_usd
 from reconciler.planner.fleets.inventory import FleetStatus
@@ -112,10 +112,12 @@ def preferred_less(builder: PlanBuilder, bought: FleetStatus) -> str:
     return f"; {shown}{more} preferred less, as EC2 interrupted spot instances there"
 
 
-def purchase_budget(builder: PlanBuilder, *sectors: str) -> Budget:
+def purchase_limits(builder: PlanBuilder, *sectors: str) -> PurchaseLimits:
     """Return what may still be bought, by the cost limits of cluster and sectors, and per plan."""
     raised = raise_limits(builder)
     money = [limit.left for limit in cost_limits(builder, *sectors)]
     money += [limit.left for limit in raised if limit.money]
     nodes = [limit.left for limit in raised if not limit.money]
-    return Budget(nano_usd_per_hour=min(money, default=None), nodes=min(nodes, default=None))
+    return PurchaseLimits(
+        nano_usd_per_hour=min(money, default=None), nodes=min(nodes, default=None)
+    )

@@ -1,6 +1,6 @@
 """The planner: (Snapshot, PlannerSettings) -> Plan, by policies in a fixed order."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from reconciler.model.binding import Binding
@@ -10,26 +10,29 @@ from reconciler.model.snapshot import Snapshot
 from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.clocks import is_skewed
 from reconciler.planner.disruption.engine import propose_forced, propose_voluntary
+from reconciler.planner.disruption.limits.lowered_targets import give_up_unasked
 from reconciler.planner.disruption.limits.removals import settle_removals
-from reconciler.planner.disruption.limits.targets_given_up import give_up_unasked
 from reconciler.planner.disruption.limits.unproven_cluster import (
     hold_for_skew,
     hold_unproven,
 )
 from reconciler.planner.finished_plan import finished
-from reconciler.planner.opening import open_plan
+from reconciler.planner.plan_opening import open_plan
 from reconciler.planner.planning_failure import NOTHING, LeftOut, hold_for_failure
 from reconciler.planner.policies import capacity_limits, headroom, needed_nodes, scale_up
-from reconciler.planner.policy import PolicySpec
 from reconciler.planner.settings import PlannerSettings
 
-ORDER = (
-    PolicySpec(name="forced_disruption", propose=propose_forced),
-    capacity_limits.SPEC,
-    scale_up.SPEC,
-    headroom.SPEC,
-    PolicySpec(name="voluntary_disruption", propose=propose_voluntary),
-    needed_nodes.SPEC,
+Policy = Callable[[PlanBuilder], None]
+"""A policy: it reads the builder's view and earlier decisions, and adds its own through the
+builder."""
+
+ORDER: tuple[Policy, ...] = (
+    propose_forced,
+    capacity_limits.propose,
+    scale_up.propose,
+    headroom.propose,
+    propose_voluntary,
+    needed_nodes.propose,
 )
 """The policies in order; each sees what earlier ones reserved.
 
@@ -38,7 +41,12 @@ use. Headroom comes after demand, so that it takes no pod's place, and before sa
 leave it.
 """
 
-WITHOUT_REMOVALS = (capacity_limits.SPEC, scale_up.SPEC, headroom.IN_PLACE, needed_nodes.SPEC)
+WITHOUT_REMOVALS: tuple[Policy, ...] = (
+    capacity_limits.propose,
+    scale_up.propose,
+    headroom.propose_in_place,
+    needed_nodes.propose,
+)
 """The policies that run while nothing proves that cluster and fleets belong together, or while
 the clocks differ. A new policy is not among them unless it is added here."""
 
@@ -72,8 +80,8 @@ def decide(
     builder = open_plan(snapshot, settings, also, left_out.namespaces)
     skewed = is_skewed(snapshot)
     usual = policies_for(builder.view.inventory.binding, skewed=skewed)
-    for policy in WITHOUT_REMOVALS if left_out.removals else usual:
-        policy.propose(builder)
+    for propose in WITHOUT_REMOVALS if left_out.removals else usual:
+        propose(builder)
     hold_unproven(builder)
     if left_out.removals:
         hold_for_failure(builder, left_out.removals)
@@ -85,7 +93,7 @@ def decide(
     return builder
 
 
-def policies_for(binding: Binding, *, skewed: bool = False) -> tuple[PolicySpec, ...]:
+def policies_for(binding: Binding, *, skewed: bool = False) -> tuple[Policy, ...]:
     """Return the policies to run: all, or only those that neither end, drain nor delete anything.
 
     Only the latter run while nothing proves the cluster, and while the clocks differ, which makes

@@ -22,7 +22,7 @@ class PodGroup:
         return self.pods if self.traits.volumes else self.pods[:1]
 
 
-def take_census(pods: Collection[Pod]) -> list[PodGroup]:
+def group_pods(pods: Collection[Pod]) -> list[PodGroup]:
     """Return all pods in groups; no other code walks over all pods of a cycle."""
     found = grouped(map(attrgetter("traits"), pods), pods)
     return [PodGroup(traits, members) for traits, members in found.items()]

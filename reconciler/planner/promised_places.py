@@ -8,7 +8,7 @@ from reconciler.planner.capacity.held_spreads import takes_places_away
 from reconciler.planner.capacity.problem.offer_table import OfferTable
 from reconciler.planner.capacity.problem.purchase import PlacedPods, PromisedPods, taken_by_row
 from reconciler.planner.capacity.refused_by_spreads import shared_spreads
-from reconciler.planner.offers import offer_of, purchase_budget
+from reconciler.planner.offers import offer_of, purchase_limits
 
 TAKES_PLACES: Final = "with a node in a new zone, spreads would refuse pods that wait for nodes"
 """Why no node is bought that pending pods do not need."""
@@ -67,18 +67,18 @@ class KeptPlaces:
 
 def _may_be_bought(builder: PlanBuilder, sectors: tuple[str, ...]) -> OfferTable:
     """Return the nodes that may be bought for pods of these sectors, if limits allow one."""
-    budgets = {sector: purchase_budget(builder, sector) for sector in sectors}
+    limits = {sector: purchase_limits(builder, sector) for sector in sectors}
     usable = [
         offer_of(builder, status)
         for status in builder.view.inventory.fleets
-        if status.settings.sector in budgets and not status.unavailable
+        if status.settings.sector in limits and not status.unavailable
     ]
     return OfferTable(
         builder.sim,
         [
             offer
             for offer in usable
-            if budgets[builder.view.statuses[offer.node.key].settings.sector].allows(
+            if limits[builder.view.statuses[offer.node.key].settings.sector].allows(
                 offer.node.nano_usd_per_hour
             )
         ],

@@ -32,7 +32,7 @@ from reconciler.planner.disruption_settings import (
     SpotReturn,
 )
 from reconciler.planner.named_priorities import NamedPriorities
-from reconciler.planner.reserve import Reserve
+from reconciler.planner.system_reserve import SystemReserve
 
 Expander = Literal["cost", "least-waste", "most-pods", "random", "priority"]
 
@@ -197,7 +197,7 @@ class PlannerSettings:
     """Only pods of this namespace are demand; all occupy their nodes."""
     scale_in: ScaleInSettings = field(default_factory=ScaleInSettings)
     """The settings at the config's top, for fleets of a sector that it no longer names."""
-    reserve: Reserve = field(default_factory=Reserve)
+    reserve: SystemReserve = field(default_factory=SystemReserve)
     prices: PriceSource | None = None
     """Where the prices of the fleets come from; shown with amounts of money."""
     balance: BalanceSettings | None = None

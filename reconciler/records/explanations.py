@@ -7,7 +7,7 @@ import orjson
 from reconciler.model.ids import PodKey
 from reconciler.model.plan import Placement, Plan
 from reconciler.model.text import rfc3339
-from reconciler.planner.disruption.state import Disruption
+from reconciler.planner.disruption.node_disruption import Disruption
 from reconciler.planner.explain.answers import (
     Explanations,
     FleetAnswer,

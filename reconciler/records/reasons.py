@@ -2,6 +2,8 @@
 
 from typing import Final
 
+from reconciler.model.text import escape_surrogates
+
 DETAIL_CHARACTERS_MAX: Final = 200
 
 
@@ -10,12 +12,4 @@ def reason_of(error: Exception) -> str:
     if isinstance(error, RecursionError):
         return "is nested too deeply"
     text = " ".join(str(error).split()) or type(error).__name__
-    return printable(text[:DETAIL_CHARACTERS_MAX])
-
-
-def printable(text: str) -> str:
-    """Return a text as UTF-8 can encode it.
-
-    Lone surrogates cannot be printed; JSON and names of files that are not UTF-8 may hold them.
-    """
-    return text.encode("utf-8", "backslashreplace").decode()
+    return escape_surrogates(text[:DETAIL_CHARACTERS_MAX])

@@ -20,8 +20,8 @@ from reconciler.planner.placement.kinds import (
     REGION,
     with_older_keys,
 )
-from reconciler.planner.reserve import NodeReserve
 from reconciler.planner.settings import FleetSettings, PlannerSettings
+from reconciler.planner.system_reserve import NodeReserve
 
 ZONES_OF_A_REGION = ("a", "b", "c")
 

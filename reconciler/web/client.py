@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 
 from reconciler.machine.deadline import within
 from reconciler.model.errors import InputError, Unavailable, UsageError
-from reconciler.web.address import host_and_port
+from reconciler.web.address import web_address
 
 TIMEOUT_SECONDS = 10.0
 """Limit of the time until the next part of an answer."""
@@ -76,7 +76,7 @@ def ask_explanations(
 
 
 def _get(listen: str, path: str, token: bytes | None, timeout_seconds: float) -> tuple[int, bytes]:
-    host, port = host_and_port(listen, "--status-url")
+    host, port = web_address(listen, "--status-url")
     connection = HTTPConnection(_ANYWHERE.get(host, host), port, timeout=timeout_seconds)
 
     def ask() -> tuple[int, bytes]:

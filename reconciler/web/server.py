@@ -18,7 +18,7 @@ import structlog
 
 from reconciler.model.errors import ReconcilerError, UsageError
 from reconciler.telemetry import events
-from reconciler.web.address import host_and_port
+from reconciler.web.address import web_address
 from reconciler.web.routes import Answer, Request, Routes
 
 SILENCE_SECONDS: Final = 5.0
@@ -73,7 +73,7 @@ class WebServer:
             UsageError: `listen` is not an address.
             ReconcilerError: The port is taken or not allowed.
         """
-        host, port = host_and_port(self._listen)
+        host, port = web_address(self._listen)
         try:
             self._http = _bound(host, port, self._routes)
         except OSError as error:

@@ -15,9 +15,10 @@ from reconciler.adapters.kubernetes import LeaseHome, connect
 from reconciler.adapters.kubernetes.verbs import Verbs
 from reconciler.executor.executor import LiveExecutor
 from reconciler.executor.handlers import annotate
-from reconciler.executor.ports import PacedPorts, Ports
+from reconciler.executor.ports import Ports
+from reconciler.executor.rate_limited_ports import RateLimitedPorts
+from reconciler.executor.rate_limiter import RateLimiter
 from reconciler.executor.runners import in_parallel
-from reconciler.executor.tokens import Pace
 from reconciler.model.actions import UNNEEDED_SINCE, AnnotateNode
 from reconciler.model.ids import NodeName
 from reconciler.model.outcome import Outcome
@@ -96,7 +97,7 @@ def _side_by_side(ports: Ports) -> tuple[float, float, int]:
 
 def _in_turn(ports: Ports) -> float:
     """Seconds of one call, when they are made one after the other."""
-    paced = PacedPorts(ports, Pace(perf_counter))
+    paced = RateLimitedPorts(ports, RateLimiter(perf_counter))
     began = perf_counter()
     for each in _notes(IN_TURN):
         annotate([each], paced)

@@ -15,7 +15,7 @@ from reconciler.model.cluster import Pod
 from reconciler.model.errors import Conflict, PortError
 from reconciler.model.ids import PodKey, Region
 from reconciler.model.snapshot import ClusterState, Snapshot
-from reconciler.planner.opening import open_builder
+from reconciler.planner.plan_opening import open_builder
 from reconciler.planner.settings import PlannerSettings
 from reconciler.sandbox.cluster.clock import system_now
 from reconciler.sandbox.control_plane.plane import ControlPlane

@@ -64,7 +64,7 @@ def test_every_policy_folder_is_complete() -> None:
     ]
     assert folders
     for folder in folders:
-        assert "SPEC = PolicySpec(" in (folder / "__init__.py").read_text(), folder.name
+        assert '__all__ = ["propose"' in (folder / "__init__.py").read_text(), folder.name
 
 
 def test_no_path_of_a_machine_is_in_the_tree() -> None:

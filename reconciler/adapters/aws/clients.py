@@ -15,7 +15,7 @@ from botocore.config import Config
 
 from reconciler import __version__
 from reconciler.adapters.aws.errors import translated
-from reconciler.adapters.aws.pacing import Pacing
+from reconciler.adapters.aws.request_limits import RequestLimits
 from reconciler.model.errors import Refused
 from reconciler.model.ids import Region
 from reconciler.ports.clock import RemoteClock
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from mypy_boto3_ec2 import EC2Client
 
 CONFIG = Config(
-    # For reads; only `retries` repeats changes. `pacing` limits the rate of calls, since the
-    # adaptive mode learns only from being throttled.
+    # For reads; only `retries` repeats changes. `request_limits` limits the rate of calls, since
+    # the adaptive mode learns only from being throttled.
     retries={"mode": "standard", "total_max_attempts": 4},
     connect_timeout=5,
     read_timeout=15,
@@ -89,7 +89,7 @@ class Clients:
 
     Args:
         config: Time limits and retries.
-        pacing: Limits the rate of calls to EC2.
+        request_limits: Limits the rate of calls to EC2.
         fence: Called right before every request that changes something, retries included; False: it
             is not sent, and Refused is raised.
         awake_seconds: A clock that never jumps, and also runs while the machine is suspended.
@@ -101,13 +101,13 @@ class Clients:
         self,
         config: Config = CONFIG,
         *,
-        pacing: Pacing | None = None,
+        request_limits: RequestLimits | None = None,
         fence: Callable[[], bool] | None = None,
         awake_seconds: Callable[[], float] = time.monotonic,
         answered: Callable[[], object] = lambda: None,
     ) -> None:
         self._config = config
-        self._pacing = pacing or Pacing()
+        self._request_limits = request_limits or RequestLimits()
         self._fence = fence
         self._answered = answered
         self._lock = threading.Lock()
@@ -208,7 +208,7 @@ class Clients:
         """
         body = request.body if isinstance(request.body, bytes) else b""
         action = event_name.rpartition(".")[2]
-        self._pacing.admit(region, action, body, service=service)
+        self._request_limits.admit(region, action, body, service=service)
 
     def _note_answer(self, http_response: Any = None, **_facts: Any) -> None:
         """Note an answer; botocore calls this for each one."""
@@ -231,7 +231,7 @@ class Clients:
 
     def close(self) -> None:
         """Close all connections and end all waits."""
-        self._pacing.stop()
+        self._request_limits.stop()
         with self._lock:
             for each in self._clients.values():
                 each.close()

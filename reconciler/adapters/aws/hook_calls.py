@@ -12,8 +12,8 @@ from typing import Final
 
 from reconciler.adapters.aws.clients import Clients
 from reconciler.adapters.aws.lifecycle_hooks import complete_action, record_heartbeat
-from reconciler.adapters.aws.pacing import SHARE
 from reconciler.adapters.aws.queue_failures import COMPLETE
+from reconciler.adapters.aws.request_limits import SHARE
 from reconciler.model.errors import OutcomeUnknown, PortError
 from reconciler.model.notices import HeldByHook
 from reconciler.model.throttling import auto_scaling_bucket

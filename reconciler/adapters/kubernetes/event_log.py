@@ -4,7 +4,9 @@ from collections import OrderedDict, deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Final
 
+from reconciler.model.throttling import BucketLevel, TokenBucket
 from reconciler.ports.object_events import ObjectEvent
 
 OBJECTS_MAX = 4096
@@ -12,8 +14,7 @@ OBJECTS_MAX = 4096
 QUEUE_MAX = 2000
 REPEAT_SECONDS = 300.0
 """How often an equal Event is written again, with its count."""
-OBJECT_BURST = 25.0
-OBJECT_REFILL_SECONDS = 300.0
+OBJECT_BUCKET: Final = TokenBucket(capacity=25, per_second=1 / 300)
 """Per object: 25 Events at once, then one per 5 min, as in client-go's spam filter."""
 
 Key = tuple[str, str, str, str, str, str]
@@ -34,32 +35,6 @@ class RecordedEvent:
     queued: bool = True
 
 
-class Bucket:
-    """A token bucket.
-
-    Args:
-        burst: Tokens that it holds.
-        refill_seconds: The time until another token is added.
-    """
-
-    def __init__(self, burst: float, refill_seconds: float) -> None:
-        self._burst = burst
-        self._refill_seconds = refill_seconds
-        self._tokens = burst
-        self._at: float | None = None
-
-    def take(self, now: float) -> bool:
-        """Take a token; return whether there was one."""
-        if self._at is not None:
-            gained = max(0.0, now - self._at) / self._refill_seconds
-            self._tokens = min(self._burst, self._tokens + gained)
-        self._at = now
-        if self._tokens < 1.0:
-            return False
-        self._tokens -= 1.0
-        return True
-
-
 class EventLog:
     """The Events to write next. Not thread-safe: its owner locks.
 
@@ -72,7 +47,7 @@ class EventLog:
         self._now = now
         self._monotonic_seconds = monotonic_seconds
         self._told: OrderedDict[Key, RecordedEvent] = OrderedDict()
-        self._buckets: OrderedDict[tuple[str, str, str, str], Bucket] = OrderedDict()
+        self._levels: OrderedDict[tuple[str, str, str, str], BucketLevel] = OrderedDict()
         self._due: deque[RecordedEvent] = deque()
 
     def add(self, event: ObjectEvent) -> bool:
@@ -104,11 +79,14 @@ class EventLog:
         return True
 
     def _allowed(self, subject: tuple[str, str, str, str]) -> bool:
-        bucket = self._buckets.setdefault(subject, Bucket(OBJECT_BURST, OBJECT_REFILL_SECONDS))
-        self._buckets.move_to_end(subject)
-        while len(self._buckets) > OBJECTS_MAX:
-            self._buckets.popitem(last=False)
-        return bucket.take(self._monotonic_seconds())
+        now = self._monotonic_seconds()
+        before = self._levels.get(subject) or BucketLevel.full(OBJECT_BUCKET, now)
+        after = before.after_call(now)
+        self._levels[subject] = after or before
+        self._levels.move_to_end(subject)
+        while len(self._levels) > OBJECTS_MAX:
+            self._levels.popitem(last=False)
+        return after is not None
 
     def next(self) -> RecordedEvent | None:
         """Return the next one to write; it is then no longer due."""

@@ -5,17 +5,17 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Any, Final
 
-from reconciler.adapters.kubernetes.event_log import Bucket, EventLog, RecordedEvent
+from reconciler.adapters.kubernetes.event_log import EventLog, RecordedEvent
 from reconciler.adapters.kubernetes.kinds import events_path
 from reconciler.adapters.kubernetes.transport import MERGE_PATCH, Transport
 from reconciler.model.errors import Conflict, Forbidden, NotFound, PortError, Refused
 from reconciler.model.text import rfc3339
+from reconciler.model.throttling import BucketLevel, TokenBucket
 from reconciler.ports.object_events import ObjectEvent
 from reconciler.telemetry.threads import log_bug
 
 COMPONENT: Final = "fleet-reconciler"
-BURST: Final = 100.0
-REFILL_SECONDS: Final = 0.1
+BUCKET: Final = TokenBucket(capacity=100, per_second=10)
 """Over all objects: 100 at once, then ten per second."""
 BACKOFF_SECONDS: Final = 1.0
 BACKOFF_MAX_SECONDS: Final = 60.0
@@ -54,7 +54,7 @@ class KubernetesEvents:
         self._monotonic_seconds = monotonic_seconds
         self._counted = counted
         self._log = EventLog(now, monotonic_seconds)
-        self._bucket = Bucket(BURST, REFILL_SECONDS)
+        self._level = BucketLevel.full(BUCKET, monotonic_seconds())
         self._names = 0
         self._changed = threading.Condition()
         self._closed = False
@@ -104,9 +104,10 @@ class KubernetesEvents:
             while not self._closed:
                 if not len(self._log):
                     self._changed.wait()
-                elif not self._bucket.take(self._monotonic_seconds()):
-                    self._changed.wait_for(lambda: self._closed, REFILL_SECONDS)
+                elif (level := self._level.after_call(self._monotonic_seconds())) is None:
+                    self._changed.wait_for(lambda: self._closed, 1 / BUCKET.per_second)
                 else:
+                    self._level = level
                     return self._log.next()
             return None
 

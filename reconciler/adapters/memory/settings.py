@@ -7,6 +7,7 @@ from reconciler.model.cluster import NO_RESOURCES, Resources, Taint
 from reconciler.model.fleet import Lifecycle, Provider
 from reconciler.model.frozen import NO_LABELS, FrozenMap, Labels
 from reconciler.model.ids import Region
+from reconciler.model.int_or_string import scaled_value
 from reconciler.model.selectors import LabelSelector
 
 Scoring = Literal["by-name", "least-allocated", "most-allocated"]
@@ -94,12 +95,5 @@ class BudgetShape:
     def desired_healthy(self, covered: int) -> int:
         """Return how many of this many pods must be healthy."""
         if self.max_unavailable is None:
-            return _scaled(self.min_available, covered)
-        return max(0, covered - _scaled(self.max_unavailable, covered))
-
-
-def _scaled(amount: int | str, whole: int) -> int:
-    """Return the number of pods for an amount or a percentage, rounded up as in Kubernetes."""
-    if isinstance(amount, int):
-        return amount
-    return -(-whole * int(amount.removesuffix("%")) // 100)
+            return scaled_value(self.min_available, covered, up=True)
+        return max(0, covered - scaled_value(self.max_unavailable, covered, up=True))

@@ -36,7 +36,7 @@ from reconciler.planner.fleets.departing import regions_to_observe
 from reconciler.telemetry import events
 from reconciler.telemetry.scrubbing import Scrubber
 from reconciler.web.access import AccessRules
-from reconciler.web.address import host_and_port
+from reconciler.web.address import web_address
 from reconciler.web.board import StatusBoard
 from reconciler.web.metrics import Metrics
 from reconciler.web.routes import Routes
@@ -326,7 +326,7 @@ class CapacityLoop:
 
 def _access_of(config: SectorConfig) -> AccessRules:
     """Return the access rules that the config asks for; UsageError without a token."""
-    host, _ = host_and_port(config.listen)
+    host, _ = web_address(config.listen)
     rules = AccessRules(
         hosts=frozenset(name.lower() for name in (*config.listen_hosts, host) if name),
         token_file=Path(config.listen_token_file) if config.listen_token_file else None,

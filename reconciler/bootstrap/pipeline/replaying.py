@@ -16,7 +16,7 @@ from reconciler.gitops.terraform_plan.replay import Replay
 from reconciler.machine.private_folder import PrivateFolder
 from reconciler.model.demand import Demand
 from reconciler.model.errors import InputError, ReconcilerError
-from reconciler.records.reasons import printable
+from reconciler.model.text import escape_surrogates
 from reconciler.simulation.figures import Json, figures
 from reconciler.simulation.long_waits import WORKLOADS_MAX
 from reconciler.simulation.simulation import Options, Simulation
@@ -56,7 +56,7 @@ def replay(
         cluster_name: For configs that name no cluster.
         missing: Why the config before is not known, when that is why there is none.
     """
-    shown = printable(Path(recorded).name)
+    shown = escape_surrogates(Path(recorded).name)
     try:
         demand = _demand(recorded)
         after = _simulated(demand, config, cluster_name)
@@ -74,7 +74,7 @@ def replay(
 def _message_of(error: Exception) -> str:
     if isinstance(error, MemoryError):
         return "there is not enough memory to play the demand: record fewer days of it"
-    return printable(str(error))
+    return escape_surrogates(str(error))
 
 
 def _demand(recorded: str) -> Demand:

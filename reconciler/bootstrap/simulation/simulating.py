@@ -16,9 +16,9 @@ from reconciler.machine.whole_file import put_whole
 from reconciler.model.demand import Demand
 from reconciler.model.errors import InputError, UsageError, why_unreadable
 from reconciler.model.frozen import FrozenMap
+from reconciler.model.text import escape_surrogates
 from reconciler.planner.settings import PlannerSettings
 from reconciler.records.demand import TraceOptions, read_demand, read_trace
-from reconciler.records.reasons import printable
 from reconciler.simulation.mixes import generated, read_mix
 from reconciler.simulation.moments import MomentOpener
 from reconciler.simulation.peers.models import Peer, peer_of, played
@@ -136,14 +136,14 @@ def simulate(
     demand = load_demand(request.demand, request.selector)
     with writable(request.out):
         results = [
-            (printable(name), _simulated(name, demand, settings, request.options, progress))
+            (escape_surrogates(name), _simulated(name, demand, settings, request.options, progress))
             for name, settings in loaded
         ]
         models = [
             (peer.shown(), _as_model(peer, demand, loaded[0][1], request.options, progress))
             for peer in peers
         ]
-    found = report(results, models, demand=printable(Path(request.demand).name))
+    found = report(results, models, demand=escape_surrogates(Path(request.demand).name))
     opens = MomentOpener(folder=request.out or "", flags=request.flags)
     return found, report_files(found, results, opens)
 

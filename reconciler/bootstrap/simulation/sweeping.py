@@ -31,8 +31,8 @@ from reconciler.config.environment import Flags, parse_with_overrides, stated_va
 from reconciler.config.loader import Purpose, read_config_bytes
 from reconciler.model.demand import Demand
 from reconciler.model.errors import ToolError, UsageError, why_not_reached
+from reconciler.model.text import escape_surrogates
 from reconciler.planner.settings import PlannerSettings
-from reconciler.records.reasons import printable
 from reconciler.simulation.figures import figures
 from reconciler.simulation.page import page
 from reconciler.simulation.simulation import Options, Simulation
@@ -105,7 +105,7 @@ def sweep(request: SweepRequest, on_progress: OnProgress) -> tuple[Json, Mapping
     best = runs[swept["recommended"] - 1]
     shown = [runs[0]] if best is runs[0] else [runs[0], best]
     report: Json = {"format": 1, "runs": shown, "sweep": swept,
-                    "demand": printable(Path(request.simulation.demand).name)}  # fmt: skip
+                    "demand": escape_surrogates(Path(request.simulation.demand).name)}  # fmt: skip
     return report, {
         "report.json": orjson.dumps(report, option=FORM) + b"\n",
         "report.html": page(report).encode(),
@@ -130,7 +130,7 @@ def _check_replaced(keys: Iterable[str], flags: Flags) -> None:
 def _task(request: SimulateRequest, document: Json, point: Mapping[str, str]) -> Task:
     changed = with_point(document, {key: _value(key, text) for key, text in point.items()})
     shown = ", ".join(f"{key.rpartition('.')[2]} {value}" for key, value in point.items())
-    name = printable(f"{Path(request.config).name} ({shown})")
+    name = escape_surrogates(f"{Path(request.config).name} ({shown})")
     return Task(
         name=name,
         settings=_settings(request, write_document(changed).encode(), name),

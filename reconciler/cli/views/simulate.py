@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.table import Table
 
 from reconciler.cli.terminal.output import use_colours
-from reconciler.records.reasons import printable
+from reconciler.model.text import escape_surrogates
 from reconciler.telemetry.logging import is_dumb_terminal
 
 Json = Mapping[str, Any]
@@ -158,5 +158,5 @@ def print_figures(found: Json, out: str) -> None:
         console.print("(model): a model of that program, see docs/simulate.md")
     if "sweep" in found:
         console.print(found["sweep"]["recommendation"])
-    where = printable(out)
+    where = escape_surrogates(out)
     console.print(f"report: {where}/report.html, {where}/report.json")

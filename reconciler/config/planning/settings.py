@@ -31,7 +31,7 @@ from reconciler.model.ids import Region
 from reconciler.planner import disruption_settings as disruption
 from reconciler.planner import settings as planner
 from reconciler.planner.nodes.starting import lasting
-from reconciler.planner.reserve import Reserve
+from reconciler.planner.system_reserve import SystemReserve
 
 DEFAULT_BUDGETS: Final = (
     disruption.DisruptionBudget(
@@ -133,12 +133,12 @@ def _headroom(config: SectorConfig) -> tuple[planner.Headroom, ...]:
     )
 
 
-def _reserve(config: SectorConfig) -> Reserve:
+def _reserve(config: SectorConfig) -> SystemReserve:
     """Return what of each new node is reserved; of groups' nodes only what the config states."""
     amounts = {"cpu": config.reserved_cpu_milli, "memory": config.reserved_memory_bytes}
     keys = {"cpu": "reserved_cpu_milli", "memory": "reserved_memory_bytes"}
     left_open = frozenset(name for name, key in keys.items() if key not in config.model_fields_set)
-    return Reserve(amounts=FrozenMap(amounts), groups_as_eks=left_open)
+    return SystemReserve(amounts=FrozenMap(amounts), groups_as_eks=left_open)
 
 
 def _stuck_ends(config: SectorConfig) -> planner.StuckEndSettings:

@@ -17,7 +17,7 @@ from reconciler.gitops.adoption.sizes import (
 )
 from reconciler.model.fleet import Fleet
 from reconciler.planner.fleets.group_tags import told_by_tags
-from reconciler.planner.fleets.live import LIVE_STATES
+from reconciler.planner.fleets.live_fleet import LIVE_STATES
 
 _NODE_GROUP: Final = "eks:nodegroup-name"
 """The tag that EKS puts on groups of managed node groups; the groups' own names are far longer."""

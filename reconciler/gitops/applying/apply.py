@@ -34,7 +34,7 @@ from reconciler.model.errors import (
 )
 from reconciler.model.ids import FleetId, Region
 from reconciler.model.text import counted_noun
-from reconciler.planner.fleets.live import LIVE_STATES
+from reconciler.planner.fleets.live_fleet import LIVE_STATES
 from reconciler.ports.terraform import Terraform, TerraformPlanJson
 
 _REPLANS_MAX = 3

@@ -24,7 +24,7 @@ from reconciler.gitops.terraform_plan.planned import (
 from reconciler.model.fleet import Fleet, Provider
 from reconciler.model.ids import Region
 from reconciler.model.snapshot import CloudState
-from reconciler.planner.fleets.live import LIVE_STATES
+from reconciler.planner.fleets.live_fleet import LIVE_STATES
 from reconciler.ports.terraform import TerraformPlanJson
 
 _LIVE = {*LIVE_FIELDS, "target_capacity_specification"}

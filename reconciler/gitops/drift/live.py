@@ -19,7 +19,7 @@ from reconciler.gitops.rendering.root_module import RootModule, root_modules_of
 from reconciler.model.fleet import Fleet
 from reconciler.model.ids import FleetId, Region
 from reconciler.model.snapshot import CloudState
-from reconciler.planner.fleets.live import LIVE_STATES
+from reconciler.planner.fleets.live_fleet import LIVE_STATES
 
 LiveDriftKind = Literal[
     "fleet-missing", "fleet-extra", "tags-differ", "types-differ", "image-differs"

@@ -8,6 +8,7 @@ from pathlib import Path, PurePosixPath
 
 from reconciler.gitops.rendering.render import TFVARS, RenderedFile, manifest
 from reconciler.gitops.rendering.targets import MANIFEST, rendered_regions
+from reconciler.machine.plain_file import is_special_file
 from reconciler.machine.whole_file import put_whole
 from reconciler.machine.work_tree import assert_no_link
 from reconciler.model.errors import ReconcilerError, UsageError
@@ -46,7 +47,7 @@ def write_rendered(files: Iterable[RenderedFile], directory: Path) -> WrittenCha
 
 def rendered_cluster(directory: Path) -> str | None:
     """Return the cluster that the folder was rendered for; None when there is no render."""
-    if _is_odd(directory / TFVARS):
+    if is_special_file(directory / TFVARS):
         return None
     try:
         name = json.loads((directory / TFVARS).read_text(encoding="utf-8"))["cluster_name"]
@@ -135,13 +136,9 @@ def _present(directory: Path, path: str) -> bytes | None:
 
 def _refuse_odd(path: Path) -> None:
     """Raise for a pipe, a socket or a device: reading one may never end."""
-    if _is_odd(path):
+    if is_special_file(path):
         what = "is not a plain file, and one is rendered there"
         raise UsageError(str(path), what, "move it away")
-
-
-def _is_odd(path: Path) -> bool:
-    return path.exists() and not path.is_file() and not path.is_dir()
 
 
 def _refuse_foreign(

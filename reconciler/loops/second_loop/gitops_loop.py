@@ -26,7 +26,7 @@ from reconciler.gitops.repository.proposal import (
 )
 from reconciler.gitops.repository.status import ClusterState, ClusterStatus, GitopsReport
 from reconciler.loops.second_loop.commit_statuses import CommitStatuses
-from reconciler.loops.second_loop.pace import STANDBY_SECONDS, GitopsPace
+from reconciler.loops.second_loop.poll_schedule import STANDBY_SECONDS, PollSchedule
 from reconciler.loops.second_loop.preparing import GitopsPreparing, PreparedConfig, invalid
 from reconciler.loops.second_loop.progress import GitopsProgress
 from reconciler.loops.second_loop.publishing import GitopsPublishing, PublishedCommit, RenderCommit
@@ -154,7 +154,9 @@ class GitopsLoop:
         """
         self._may_act = may_act
         settings = self._settings
-        pace = GitopsPace(self._clock, settings.poll_seconds, settings.failing_poll_seconds_max)
+        schedule = PollSchedule(
+            self._clock, settings.poll_seconds, settings.failing_poll_seconds_max
+        )
         while not self._stopped.is_set():
             acts = may_act()
             if not acts and self._fetched is None:
@@ -162,22 +164,22 @@ class GitopsLoop:
                 self._woken.clear()
                 continue
             try:
-                tip = None if acts and pace.turn_is_due() else self._fetch().id
-                if acts and (tip is None or pace.is_news(tip)):
+                tip = None if acts and schedule.turn_is_due() else self._fetch().id
+                if acts and (tip is None or schedule.is_news(tip)):
                     turn = self.once()
                     report(turn)
                     if turn.push_refused:
-                        pace.failed(self._tip)
+                        schedule.failed(self._tip)
                     else:
-                        pace.turned()
-                pace.fetched()
+                        schedule.turned()
+                schedule.fetched()
             except InvariantViolated:
                 raise
             except ReconcilerError as error:
-                pace.failed(self._tip)
+                schedule.failed(self._tip)
                 report(error)
-            if self._woken.wait(pace.pause_seconds()):
-                pace.hurry()
+            if self._woken.wait(schedule.pause_seconds()):
+                schedule.hurry()
             self._woken.clear()
 
     def wake(self) -> None:

@@ -48,9 +48,9 @@ def buy_in_bulk(
     wanted, refused = _parted_by_offers(request.wants, table)
     dealt = _with_caps(deal(sim, wanted, table), most)
     problem = state_problem(table.offers, dealt.items, dealt.caps).as_compared()
-    found, over_budget = _pack(problem, request)
+    found, over_limits = _pack(problem, request)
     purchase = PackingPlacer(sim, table).place(problem, found.packing)
-    purchase.over_budget = over_budget
+    purchase.over_limits = over_limits
     short = bool((found.packing.served() < problem.counts).any())
     _withdraw_refused(sim, mark, table, purchase, short=short)
     rest = unserved(purchase, wanted)
@@ -58,13 +58,13 @@ def buy_in_bulk(
     whole = exact and not (rest or refused)
     if exact and not table.penalised:
         # Bounds ignore rules between kinds. They do not prove that a packing is the cheapest.
-        purchase.optimal = found.optimal and not (dealt.stricter or over_budget or rest)
+        purchase.optimal = found.optimal and not (dealt.stricter or over_limits or rest)
         _note_bounds(purchase, problem, found, whole=whole)
     if found.worth is not None and (found.settled or whole):
         purchase.worth = _by_class(problem, found.worth)
     if rest:
-        budget = request.budget.less(purchase.nano_usd, len(purchase.rows))
-        NodeByNodePurchase(sim, table, purchase, budget).serve(rest)
+        limits = request.limits.less(purchase.nano_usd, len(purchase.rows))
+        NodeByNodePurchase(sim, table, purchase, limits).serve(rest)
         drop_empty(sim, mark, table, purchase)
         # Pods that were bought for one by one may have opened a zone that the remaining ones lack.
         short = short or bool(purchase.left)
@@ -200,7 +200,7 @@ def _dealt_by_place(dealt: DealtItems, table: OfferTable) -> bool:
 
 
 def _pack(problem: Problem, request: PurchaseRequest) -> tuple[SearchResult, bool]:
-    """Return the packing to buy, and whether the budget left some nodes out."""
+    """Return the packing to buy, and whether the limits left some nodes out."""
     if not problem.items or not problem.offers:
         return SearchResult(packing=no_packing(problem)), False
     fair, found = _choose(problem, request.expander, request.search_seconds)
@@ -208,12 +208,12 @@ def _pack(problem: Problem, request: PurchaseRequest) -> tuple[SearchResult, boo
     missing = shortfall(problem, packing)
     if any(missing) and len(missing) > 1:
         packing = cheapest(problem, (packing, by_priority(problem, fair)))
-    money, nodes = request.budget.nano_usd_per_hour, request.budget.nodes
+    money, nodes = request.limits.nano_usd_per_hour, request.limits.nodes
     too_dear = money is not None and packing.spent(problem) > money
     if too_dear:
         packing = by_priority(problem, fair, money)
-    over_budget = too_dear or (nodes is not None and len(packing.bins) > nodes)
-    affordable = within(problem, packing, request.budget)
+    over_limits = too_dear or (nodes is not None and len(packing.bins) > nodes)
+    affordable = within(problem, packing, request.limits)
     if len(affordable.bins) < len(packing.bins):
         # It was packed for all of its nodes: pods of higher priority may fit on these.
         packing = cheapest(problem, (affordable, refilled(problem, affordable)))
@@ -222,7 +222,7 @@ def _pack(problem: Problem, request: PurchaseRequest) -> tuple[SearchResult, boo
     if money is None or evened.spent(problem) <= money:
         optimal = optimal and evened.cost(problem) <= packing.cost(problem)
         packing = evened
-    return replace(found, packing=packing, optimal=optimal), over_budget
+    return replace(found, packing=packing, optimal=optimal), over_limits
 
 
 def _choose(

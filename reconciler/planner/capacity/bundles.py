@@ -12,8 +12,8 @@ import numpy as np
 from reconciler.planner.capacity.one_by_one import CHAIN_MAX
 from reconciler.planner.capacity.problem.offer_table import OfferTable, Want
 from reconciler.planner.capacity.problem.purchase import (
-    Budget,
     Purchase,
+    PurchaseLimits,
     holding,
     priced_row,
     taken_by_row,
@@ -100,14 +100,14 @@ class Bundles:
     """Buys nodes for bundles."""
 
     def __init__(
-        self, sim: Simulation, table: OfferTable, wants: Sequence[Want], budget: Budget
+        self, sim: Simulation, table: OfferTable, wants: Sequence[Want], limits: PurchaseLimits
     ) -> None:
         self._sim = sim
         self._table = table
-        self._budget = budget
+        self._limits = limits
         self._left = {pod_class.number: count for pod_class, count in wants}
         self._may_buy = [offer.most for offer in table.offers]
-        self.purchase = Purchase(rows=[], taken=[], left=[], over_budget=False)
+        self.purchase = Purchase(rows=[], taken=[], left=[], over_limits=False)
 
     def buy(self, bundles: Sequence[Bundle]) -> None:
         """Buy nodes for each bundle while its first class has pods and others follow."""
@@ -142,7 +142,7 @@ class Bundles:
         if not self._holds(index, wants):
             self.purchase.lowered[row] = holding(offer, wants).over_subscription
         self._may_buy[index] -= 1
-        self._budget = self._budget.less(node.nano_usd_per_hour, 1)
+        self._limits = self._limits.less(node.nano_usd_per_hour, 1)
         return True
 
     def _in_order(self, wants: Sequence[Want]) -> list[int]:
@@ -163,7 +163,7 @@ class Bundles:
                 index
                 for index in numbers
                 if self._may_buy[index] > 0
-                and self._budget.allows(table.offers[index].node.nano_usd_per_hour)
+                and self._limits.allows(table.offers[index].node.nano_usd_per_hour)
             ),
             key=rank,
         )

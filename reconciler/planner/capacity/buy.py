@@ -98,7 +98,7 @@ def _higher_first(sim: Simulation, request: PurchaseRequest, level: int, splits:
     if leaves_fewer(first, both):
         # Nodes for the others may open a zone, because of which a spread refuses the higher ones.
         restore(sim, mark, request.table, first)
-        first.over_budget = both.over_budget
+        first.over_limits = both.over_limits
         first.note_held_back(both)
         first.forget_proofs()
         return first
@@ -117,7 +117,7 @@ def _at_once(sim: Simulation, request: PurchaseRequest) -> Purchase:
     if not bundles:
         return purchase
     sim.revert(mark)
-    together = Bundles(sim, request.table, request.wants, request.budget)
+    together = Bundles(sim, request.table, request.wants, request.limits)
     together.buy(bundles)
     first = together.purchase
     if first.rows:
@@ -162,7 +162,7 @@ def buy_preferring(sim: Simulation, request: PurchaseRequest) -> Purchase:
     table = request.table
     mark = sim.fork()
     purchase = buy(sim, request)
-    short = purchase.over_budget or any(table.feasible(each).any() for each, _ in purchase.left)
+    short = purchase.over_limits or any(table.feasible(each).any() for each, _ in purchase.left)
     if not (table.penalised and short):
         return purchase
     sim.revert(mark)

@@ -59,7 +59,7 @@ def following(
     bought = Counter(id(node) for _, node in first.rows)
     offers = [replace(o, most=o.most - bought[id(o.node)]) for o in request.table.offers]
     rest = request.again(unserved(first, wants), OfferTable(sim, offers))
-    return replace(rest, budget=request.budget.less(first.nano_usd, len(first.rows)))
+    return replace(rest, limits=request.limits.less(first.nano_usd, len(first.rows)))
 
 
 def joined(first: Purchase, second: Purchase, wants: Sequence[Want]) -> Purchase:
@@ -68,7 +68,7 @@ def joined(first: Purchase, second: Purchase, wants: Sequence[Want]) -> Purchase
         rows=[*first.rows, *second.rows],
         taken=[*first.taken, *second.taken],
         left=[],
-        over_budget=first.over_budget or second.over_budget,
+        over_limits=first.over_limits or second.over_limits,
         worth={**first.worth, **second.worth},
         steady={**first.steady, **second.steady},
         lowered={**first.lowered, **second.lowered},

@@ -145,7 +145,7 @@ def _lower_elsewhere(
     mark = sim.fork()
     higher = [want for want in request.wants if want[0].spec.priority >= level]
     lower = [want for want in request.wants if want[0].spec.priority < level]
-    first = Purchase(rows=[], taken=[], left=[], over_budget=False)
+    first = Purchase(rows=[], taken=[], left=[], over_limits=False)
     if higher:
         first, _ = _counting_opened(sim, request.again(higher, request.table))
         fill_up(sim, first, lower, following(sim, request, first, lower).table)

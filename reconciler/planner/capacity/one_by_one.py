@@ -12,9 +12,9 @@ from reconciler.planner.capacity.problem.problem import (
     Offer,
 )
 from reconciler.planner.capacity.problem.purchase import (
-    Budget,
     PlacedPods,
     Purchase,
+    PurchaseLimits,
     holding,
     priced_row,
 )
@@ -34,12 +34,12 @@ class NodeByNodePurchase:
     """Serves node by node what bulk packing left: rare rules, and what limits leave."""
 
     def __init__(
-        self, sim: Simulation, table: OfferTable, purchase: Purchase, budget: Budget
+        self, sim: Simulation, table: OfferTable, purchase: Purchase, limits: PurchaseLimits
     ) -> None:
         self._sim = sim
         self._table = table
         self._purchase = purchase
-        self._budget = budget
+        self._limits = limits
         bought: dict[FleetKey, int] = {}
         for _, node in purchase.rows:
             bought[node.key] = bought.get(node.key, 0) + 1
@@ -140,8 +140,8 @@ class NodeByNodePurchase:
                 continue
             if terms.hopeful and not self._has_zones(index):
                 continue
-            if not self._budget.allows(prices[index]):
-                self._purchase.over_budget = True
+            if not self._limits.allows(prices[index]):
+                self._purchase.over_limits = True
                 continue
             offer = self._table.offers[index]
             if uninflated is not None:
@@ -153,7 +153,7 @@ class NodeByNodePurchase:
                     self._purchase.lowered[row] = offer.over_subscription
                 self._left[index] -= 1
                 self._sizes[index] += self._table.offers[index].balanced is not None
-                self._budget = self._budget.less(prices[index], 1)
+                self._limits = self._limits.less(prices[index], 1)
                 return placed
             if not pod_class.volumes.shared:
                 refused.add(places[index])

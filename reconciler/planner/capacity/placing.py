@@ -22,7 +22,7 @@ class PackingPlacer:
 
     def place(self, problem: Problem, packing: Packing) -> Purchase:
         """Add the nodes and place the pods that fit by every rule; the others stay unserved."""
-        purchase = Purchase(rows=[], taken=[], left=[], over_budget=False)
+        purchase = Purchase(rows=[], taken=[], left=[], over_limits=False)
         row_of = np.zeros(len(packing.bins), dtype=np.int64)
         for number in sorted({int(b) for b in packing.bins}):
             offer = problem.offers[number]

@@ -19,7 +19,7 @@ from reconciler.planner.capacity.patterns.shapes import by_shapes
 from reconciler.planner.capacity.problem.dominance import on_all_offers, undominated
 from reconciler.planner.capacity.problem.effort import Effort
 from reconciler.planner.capacity.problem.problem import Packing, Problem
-from reconciler.planner.capacity.problem.purchase import Budget
+from reconciler.planner.capacity.problem.purchase import PurchaseLimits
 from reconciler.planner.placement.arrays import FloatArray, IntArray
 
 _PREFERRED_MAX = 8
@@ -232,21 +232,21 @@ def by_priority(problem: Problem, fair: FairPrices, nano_usd_most: int | None = 
     return _sized(problem, order, offers)
 
 
-def within(problem: Problem, packing: Packing, budget: Budget) -> Packing:
-    """Return the packing with only as many nodes as the budget allows.
+def within(problem: Problem, packing: Packing, limits: PurchaseLimits) -> Packing:
+    """Return the packing with only as many nodes as the limits allow.
 
     Those with the highest priorities come first, then those with the most pods, per dollar if money
     is short.
     """
-    money, nodes, costs = budget.nano_usd_per_hour, budget.nodes, problem.costs[packing.bins]
+    money, nodes, costs = limits.nano_usd_per_hour, limits.nodes, problem.costs[packing.bins]
     too_dear = money is not None and packing.spent(problem) > money
     if not too_dear and (nodes is None or len(packing.bins) <= nodes):
         return packing
     cost = np.maximum(costs, 1) if too_dear else np.ones_like(costs)
     keep: list[int] = []
     for node in _ranked(problem, packing, cost):
-        if budget.allows(int(costs[node])):
-            budget = budget.less(int(costs[node]), 1)
+        if limits.allows(int(costs[node])):
+            limits = limits.less(int(costs[node]), 1)
             keep.append(node)
     return packing.only(np.array(sorted(keep), dtype=np.int64))
 

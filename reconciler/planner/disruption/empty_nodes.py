@@ -16,7 +16,7 @@ from reconciler.planner.disruption.blockers.grace_periods import (
 )
 from reconciler.planner.disruption.blockers.nodes import empty_node_blocker
 from reconciler.planner.disruption.blockers.pods import at_minimum
-from reconciler.planner.disruption.context import DisruptionContext
+from reconciler.planner.disruption.disruption_context import DisruptionContext
 from reconciler.planner.disruption.drains.idleness import idle_for, is_empty
 from reconciler.planner.disruption.drains.timers import start_timer
 from reconciler.planner.fleets.inventory import FleetStatus

@@ -7,30 +7,30 @@ Voluntary ones run after it, on what demand leaves free.
 from collections.abc import Callable
 
 from reconciler.planner.builder import PlanBuilder
-from reconciler.planner.disruption.candidates import stop_clocks
-from reconciler.planner.disruption.context import make_context
+from reconciler.planner.disruption.candidate_selection import stop_clocks
+from reconciler.planner.disruption.disruption_context import make_context
 from reconciler.planner.disruption.drains.soft_taints import mark_unneeded
-from reconciler.planner.disruption.drains_under_way import continue_drains
 from reconciler.planner.disruption.methods import (
-    composition,
     consolidation,
     departing,
     deschedule,
     drifted,
     empty,
     expired,
-    fallback,
     interrupted,
     orphaned,
     rebalance,
+    set_consolidation,
     spot_reschedule,
     spot_return,
+    stand_ins,
     stuck,
     underutilized,
     unhealthy,
 )
-from reconciler.planner.disruption.set_drains import continue_sets
-from reconciler.planner.disruption.voluntary import VoluntaryRun
+from reconciler.planner.disruption.under_way.drains import continue_drains
+from reconciler.planner.disruption.under_way.set_drains import continue_sets
+from reconciler.planner.disruption.voluntary_run import VoluntaryRun
 
 Method = Callable[[PlanBuilder], None]
 """A method: it reads the plan so far and adds its decisions through the builder."""
@@ -68,7 +68,7 @@ Nodes whose replacements were bought come before those without: otherwise the ne
 idle.
 """
 
-AT_REST: tuple[VoluntaryMethod, ...] = (composition.propose,)
+AT_REST: tuple[VoluntaryMethod, ...] = (set_consolidation.propose,)
 """Methods for sectors in which no single node could leave, now or when its time comes."""
 
 LAST: tuple[VoluntaryMethod, ...] = (spot_reschedule.propose,)
@@ -79,7 +79,7 @@ PODS: tuple[VoluntaryMethod, ...] = (deschedule.propose,)
 
 AFTERWARDS: tuple[Method, ...] = (
     orphaned.propose,
-    fallback.propose,
+    stand_ins.propose,
     interrupted.explain_notices,
 )
 """Methods for nodes without a fleet, to which no limit of a fleet applies, and methods that only

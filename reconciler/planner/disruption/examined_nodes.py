@@ -11,8 +11,8 @@ from typing import TypeVar
 from reconciler.model.actions import REPLACEMENT_ASKED
 from reconciler.model.cluster import Node
 from reconciler.planner.disruption.candidate import Candidate
-from reconciler.planner.disruption.candidates import may_go_in_time
-from reconciler.planner.disruption.context import DisruptionContext
+from reconciler.planner.disruption.candidate_selection import may_go_in_time
+from reconciler.planner.disruption.disruption_context import DisruptionContext
 from reconciler.planner.disruption.drains.attempts import read_attempts
 from reconciler.planner.view import ClusterView
 

@@ -8,7 +8,7 @@ from typing import Final
 
 from reconciler.model.plan import ResumedUpdate
 from reconciler.model.text import cut, nearest_name
-from reconciler.planner.disruption.replacement.resting_update import rest_of
+from reconciler.planner.disruption.replacement.update_pause import rest_of
 from reconciler.planner.view import ClusterView
 
 NAMES_MAX: Final = 50

@@ -7,7 +7,7 @@ from reconciler.model.actions import AnyAction
 from reconciler.model.frozen import FrozenMap
 from reconciler.model.ids import NodeName, PodKey, Region
 from reconciler.model.plan import FleetPlan, Placement
-from reconciler.planner.disruption.state import Disruption
+from reconciler.planner.disruption.node_disruption import Disruption
 
 PodVerdict = Literal["running", "placed", "unplaceable", "ignored"]
 NodeVerdict = Literal["kept", "held", "leaves", "used", "foreign"]

@@ -13,8 +13,8 @@ from reconciler.planner.explain.answers import Explanations
 from reconciler.planner.explain.fleets import explain_fleet
 from reconciler.planner.explain.nodes import explain_node
 from reconciler.planner.explain.pods import explain_pods, question, variants
-from reconciler.planner.explain.reserve_repairs import Reserves
-from reconciler.planner.opening import open_plan
+from reconciler.planner.explain.system_reserve_repairs import SystemReserveRepairs
+from reconciler.planner.plan_opening import open_plan
 from reconciler.planner.planner import decide
 from reconciler.planner.planning_failure import left_out_of
 from reconciler.planner.settings import PlannerSettings
@@ -51,7 +51,7 @@ def explain(
     out = left_out.namespaces
     looked_at = [pod for pod in asked_pods if pod.node_name or pod.key.namespace not in out]
     opened = open_plan(snapshot, settings, looked_at, out).view
-    reserves = Reserves(opened)
+    reserves = SystemReserveRepairs(opened)
     questions = [question(opened, pod, reserves) for pod in looked_at]
     builder = decide(snapshot, settings, variants(questions), left_out)
     keys = [key for name in fleets for key in _fleets(builder, name)]

@@ -21,7 +21,7 @@ from reconciler.planner.disruption.blockers.nodes import first_blocker
 from reconciler.planner.disruption.blockers.pods import movable
 from reconciler.planner.disruption.drains.actions import terms_of
 from reconciler.planner.disruption.drains.idleness import counted
-from reconciler.planner.disruption.state import disruption_of
+from reconciler.planner.disruption.node_disruption import disruption_of
 from reconciler.planner.explain.answers import NodeExplanation, NodeVerdict
 from reconciler.planner.explain.held import held_in_words
 from reconciler.planner.fleets.updates.drift import drift_of

@@ -17,7 +17,7 @@ from reconciler.planner.explain.answers import Changes, FleetAnswer, PodExplanat
 from reconciler.planner.explain.limits import limits_lifted
 from reconciler.planner.explain.repair import Repair, spec_changed
 from reconciler.planner.explain.repairs import repairs
-from reconciler.planner.explain.reserve_repairs import RepairedFleet, Reserves
+from reconciler.planner.explain.system_reserve_repairs import RepairedFleet, SystemReserveRepairs
 from reconciler.planner.explain.trial import complete, refusals_of_nodes, variants_of
 from reconciler.planner.fleets.inventory import FleetStatus
 from reconciler.planner.money import usd
@@ -67,7 +67,7 @@ class Question:
     """Per fleet."""
 
 
-def question(view: ClusterView, pod: Pod, reserves: Reserves) -> Question:
+def question(view: ClusterView, pod: Pod, reserves: SystemReserveRepairs) -> Question:
     """Return what has to be tried for a pod, from the facts."""
     finder = SectorFinder(view.settings)
     named = finder.sectors_of(pod.spec) or ()
@@ -343,5 +343,5 @@ def _verdict(
             sectors=(status.settings.sector,),
             pods=[pod],
         )
-        code, detail = why(builder, waiting, status, over_budget=True)
+        code, detail = why(builder, waiting, status, over_limits=True)
     return FleetAnswer(fleet=status.key.name, region=status.key.region, code=code, detail=detail)

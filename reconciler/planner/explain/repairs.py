@@ -11,7 +11,7 @@ from reconciler.model.frozen import FrozenMap, Labels
 from reconciler.model.selectors import NodeSelector, NodeSelectorTerm
 from reconciler.planner.explain.amounts import round_for_people
 from reconciler.planner.explain.repair import Repair, spec_changed
-from reconciler.planner.explain.reserve_repairs import RepairedFleet, with_lower_reserve
+from reconciler.planner.explain.system_reserve_repairs import RepairedFleet, with_lower_reserve
 from reconciler.planner.explain.volume_repairs import (
     NeedsOf,
     beyond_limit,

@@ -22,7 +22,7 @@ from reconciler.model.text import counted_noun, duration
 from reconciler.planner.clocks import earliest_now
 from reconciler.planner.demand import FLEET
 from reconciler.planner.fleets.instances.stuck import names_of
-from reconciler.planner.fleets.live import fleet_keys_by_instance
+from reconciler.planner.fleets.live_fleet import fleet_keys_by_instance
 from reconciler.planner.settings import PlannerSettings
 
 RENEWED_AFTER = timedelta(hours=6)

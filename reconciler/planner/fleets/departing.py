@@ -14,7 +14,7 @@ from reconciler.model.ids import FleetKey, Region
 from reconciler.model.snapshot import CloudState, Snapshot
 from reconciler.planner.demand import FLEET, SECTOR, SIZE
 from reconciler.planner.disruption_settings import ScaleInSettings
-from reconciler.planner.fleets.live import LIVE_STATES, live_fleets
+from reconciler.planner.fleets.live_fleet import LIVE_STATES, live_fleets
 from reconciler.planner.placement.kinds import REGION
 from reconciler.planner.settings import FleetSettings, PlannerSettings, SectorSettings
 

@@ -21,7 +21,7 @@ from reconciler.planner.fleets.group_tags import (
     tagged_taints,
     told_by_tags,
 )
-from reconciler.planner.fleets.live import LIVE_STATES
+from reconciler.planner.fleets.live_fleet import LIVE_STATES
 from reconciler.planner.named_priorities import priority_of
 from reconciler.planner.nodes.starting import lasting
 from reconciler.planner.placement.kinds import ARCH, INSTANCE_TYPE, OPERATING_SYSTEM, ZONE

@@ -7,7 +7,7 @@ from reconciler.model.cluster import Pod
 from reconciler.model.counted_pods import counts
 from reconciler.model.ids import NodeName
 from reconciler.planner.demand import Demand, find_demand
-from reconciler.planner.pod_groups import take_census
+from reconciler.planner.pod_groups import group_pods
 from reconciler.planner.settings import PlannerSettings
 
 
@@ -35,5 +35,5 @@ def with_displaced(demand: Demand, displaced: Sequence[Pod], settings: PlannerSe
     unbound = [
         replace(pod, node_name=None, nominated_node_name=None, phase="Pending") for pod in displaced
     ]
-    also = find_demand(take_census(unbound), settings)
+    also = find_demand(group_pods(unbound), settings)
     return replace(demand, unschedulable=(*demand.unschedulable, *also.unschedulable))

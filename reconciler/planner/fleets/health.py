@@ -23,7 +23,7 @@ from reconciler.planner.fleets.instances.stuck import (
     with_stuck,
 )
 from reconciler.planner.fleets.launch_errors import last_failure, names_quota
-from reconciler.planner.fleets.live import LIVE_STATES, fleet_keys_by_instance
+from reconciler.planner.fleets.live_fleet import LIVE_STATES, fleet_keys_by_instance
 from reconciler.planner.nodes.starting import takes_pods
 from reconciler.planner.settings import PlannerSettings
 

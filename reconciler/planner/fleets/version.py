@@ -10,7 +10,7 @@ from reconciler.model.fleet import Fleet, InstanceOption
 from reconciler.model.frozen import Labels
 from reconciler.planner.digests import digest_of
 from reconciler.planner.fleets.inventory import FleetStatus
-from reconciler.planner.fleets.live import is_told
+from reconciler.planner.fleets.live_fleet import is_told
 
 
 def version_of(status: FleetStatus) -> str:

@@ -7,7 +7,7 @@ work, nor an unreadable pod.
 from collections.abc import Iterable
 
 from reconciler.model.cluster import Pod
-from reconciler.planner.rules.fold import Judge
+from reconciler.planner.rules.ruling import Judge
 from reconciler.planner.rules.verdict import Ruling
 
 _CODES = frozenset({"do-not-disrupt", "started-job", "unreadable"})

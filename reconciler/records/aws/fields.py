@@ -11,8 +11,8 @@ from msgspec import Meta, Struct
 from reconciler.model.fleet import CLUSTER_TAG, FleetEvent
 from reconciler.model.frozen import NO_LABELS, FrozenMap, Labels
 from reconciler.model.snapshot import Ignored
-from reconciler.model.text import cut
-from reconciler.records.reasons import printable, reason_of
+from reconciler.model.text import cut, escape_surrogates
+from reconciler.records.reasons import reason_of
 from reconciler.records.times import YEARS
 from reconciler.telemetry.scrubbing import scrub
 
@@ -128,6 +128,6 @@ def launch_error(at: datetime, code: str, message: str) -> FleetEvent:
     words = " ".join(_ENCODED.sub("", scrub(message[:_READ_MAX])).split())
     return FleetEvent(
         at=at,
-        code=printable(code or error_code_in(message)),
-        message=printable(cut(words, MESSAGE_MAX)),
+        code=escape_surrogates(code or error_code_in(message)),
+        message=escape_surrogates(cut(words, MESSAGE_MAX)),
     )

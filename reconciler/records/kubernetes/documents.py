@@ -13,8 +13,9 @@ import msgspec
 from msgspec import Raw, Struct
 
 from reconciler.model.errors import InputError
+from reconciler.model.text import replace_surrogates
 from reconciler.records.json_values import json_values
-from reconciler.records.kubernetes.fields import API_GROUPS, Wire, printable
+from reconciler.records.kubernetes.fields import API_GROUPS, Wire
 
 
 class RawObject(NamedTuple):
@@ -209,8 +210,8 @@ def _lenient_envelope(document: bytes, where: str = "") -> _EnvelopeWire:
     if where and not isinstance(items, list | None):
         raise InputError(where, "its `items` is not a list", HINT)
     return _EnvelopeWire(
-        kind=printable(kind) if isinstance(kind, str) else None,
-        api_version=printable(version) if isinstance(version, str) else None,
+        kind=replace_surrogates(kind) if isinstance(kind, str) else None,
+        api_version=replace_surrogates(version) if isinstance(version, str) else None,
         items=[Raw(json.dumps(item).encode()) for item in items]
         if isinstance(items, list)
         else None,

@@ -118,11 +118,6 @@ class ElasticBlockStoreWire(Wire):
         return self.volume_id.rsplit("/", 1)[-1]
 
 
-def printable(text: str) -> str:
-    """Return the text as UTF-8 can encode it, without the lone surrogates that JSON allows."""
-    return text.encode(errors="replace").decode()
-
-
 def required_name(name: str) -> str:
     """Return the name, which every object must have.
 

@@ -19,9 +19,10 @@ from reconciler.model.cluster import (
 from reconciler.model.frozen import FrozenMap
 from reconciler.model.ids import NodeName, PodKey, instance_id_of
 from reconciler.model.snapshot import Ignored
+from reconciler.model.text import replace_surrogates
 from reconciler.model.volumes import CsiNode, PersistentVolume, PersistentVolumeClaim, StorageClass
 from reconciler.records.kubernetes.disruption_budgets import decode_budget
-from reconciler.records.kubernetes.fields import labels_of, printable
+from reconciler.records.kubernetes.fields import labels_of
 from reconciler.records.kubernetes.nodes import decode_csi_node, decode_node
 from reconciler.records.kubernetes.pods import PHASES, PodDecoder
 from reconciler.records.kubernetes.saved_state import LEASE_NAME, SavedState, decode_lease
@@ -183,6 +184,6 @@ def _mapping(parent: dict[str, Any], key: str) -> dict[str, Any]:
 
 
 def _text(parent: dict[str, Any], key: str) -> str:
-    """Return a printable text, empty where there is none."""
+    """Return a text as UTF-8 can encode it, empty where there is none."""
     value = parent.get(key)
-    return printable(value) if isinstance(value, str) else ""
+    return replace_surrogates(value) if isinstance(value, str) else ""

@@ -12,7 +12,7 @@ from reconciler.model.ids import FleetKey, InstanceId, NodeName
 from reconciler.model.snapshot import Snapshot
 from reconciler.observer.observe import observe
 from reconciler.planner.builder import PlanBuilder
-from reconciler.planner.opening import open_builder
+from reconciler.planner.plan_opening import open_builder
 from reconciler.planner.settings import PlannerSettings
 from reconciler.simulation.history import History
 from reconciler.simulation.peers.groups import Groups

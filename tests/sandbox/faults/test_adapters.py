@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from reconciler.adapters.aws import Clients, Ec2FleetCloud
-from reconciler.adapters.aws.pacing import Pacing
+from reconciler.adapters.aws.request_limits import RequestLimits
 from reconciler.adapters.kubernetes import KubernetesCluster, connect
 from reconciler.model.cluster import Taint
 from reconciler.model.errors import OutcomeUnknown, Throttled
@@ -135,7 +135,9 @@ def test_paced_calls_are_never_throttled(server: AwsServer, fleet: FleetId) -> N
     """A plan of many fleets runs into EC2's buckets unless it keeps to them by itself."""
     server.world.put_faults(AwsFaults.model_validate({"throttling": {}}), seed=0)
     server.calls.clear()
-    with closing(Ec2FleetCloud("analytics", Clients(pacing=Pacing(patience_seconds=0.5)))) as paced:
+    with closing(
+        Ec2FleetCloud("analytics", Clients(request_limits=RequestLimits(patience_seconds=0.5)))
+    ) as paced:
         for target in [3, 4] * 23:
             paced.set_target_capacity(HOME, fleet, target)
     assert sent(server, "ModifyFleet") == [""] * 46

@@ -12,8 +12,8 @@ from reconciler.model.cluster import Taint
 from reconciler.model.errors import UsageError
 from reconciler.model.frozen import FrozenMap
 from reconciler.planner.disruption_settings import EVERY_DAY, GracePeriod
-from reconciler.planner.reserve import NodeReserve, Reserve
 from reconciler.planner.settings import FleetSettings, RaiseLimits
+from reconciler.planner.system_reserve import NodeReserve, SystemReserve
 from tests.unit.config.documents import COMPLETE, config_of
 
 GIB = 2**30
@@ -34,7 +34,7 @@ def test_contract_example_becomes_settings() -> None:
     settings = planner_settings(config_of(COMPLETE), load_catalogue())
     assert (settings.cluster, settings.home_region) == ("analytics", "us-west-2")
     stated = FrozenMap({"cpu": 1000, "memory": 2_684_354_560})
-    assert settings.reserve == Reserve(amounts=stated)
+    assert settings.reserve == SystemReserve(amounts=stated)
     assert [f.name for f in settings.fleets()] == [
         "coordinate-small",
         "primary-small",

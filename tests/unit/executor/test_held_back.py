@@ -1,7 +1,7 @@
 """Servers in trouble: how much is asked of them, when again, and who does not wait for them."""
 
 from reconciler.adapters.memory import FleetShape
-from reconciler.executor.tokens import RATES
+from reconciler.executor.rate_limiter import RATES
 from reconciler.model.actions import UNNEEDED_SINCE, AnnotateNode
 from reconciler.model.errors import Throttled, Unavailable
 from reconciler.model.ids import NodeName

@@ -10,8 +10,8 @@ import pytest
 from reconciler.adapters.memory import MemoryCluster, MemoryWorld
 from reconciler.executor.executor import LiveExecutor
 from reconciler.executor.ports import Ports
+from reconciler.executor.rate_limiter import RateLimiter
 from reconciler.executor.runners import PARALLEL_MAX, in_parallel
-from reconciler.executor.tokens import Pace
 from reconciler.model.actions import (
     DRAIN_STARTED,
     DRAINING_TAINT,
@@ -202,14 +202,14 @@ def test_bug_in_one_call_ends_the_others_that_have_not_begun() -> None:
 
 def test_bucket_lets_no_more_calls_through_from_many_threads() -> None:
     """Each thread would take the last token."""
-    pace = Pace(lambda: 0.0, {"nodes": TokenBucket(capacity=100, per_second=1.0)})
+    limiter = RateLimiter(lambda: 0.0, {"nodes": TokenBucket(capacity=100, per_second=1.0)})
     begin, passed = threading.Barrier(8), []
 
     def call() -> None:
         begin.wait(LONG_SECONDS)
         for _ in range(50):
             try:
-                pace.enter("nodes", "cluster")
+                limiter.enter("nodes", "cluster")
             except Throttled:
                 continue
             passed.append(1)
@@ -225,11 +225,11 @@ def test_bucket_lets_no_more_calls_through_from_many_threads() -> None:
 def test_calls_that_are_refused_together_are_one_refusal() -> None:
     """Sixteen calls under way would close the bucket for a minute at the first hiccup."""
     seconds = [0.0]
-    pace = Pace(lambda: seconds[0])
+    limiter = RateLimiter(lambda: seconds[0])
     for _ in range(PARALLEL_MAX):
-        pace.refused("nodes", "cluster", Throttled("x", "y"))
+        limiter.refused("nodes", "cluster", Throttled("x", "y"))
     seconds[0] = 1.01
-    pace.enter("nodes", "cluster")
+    limiter.enter("nodes", "cluster")
 
 
 def test_eviction_without_time_in_one_plan_is_among_the_first_of_the_next() -> None:

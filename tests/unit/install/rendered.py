@@ -6,7 +6,7 @@ import yaml
 
 from reconciler.install.manifest import render_manifest
 from reconciler.install.settings import InstallSettings
-from reconciler.planner.rules import Ruling, Subject, Terms, fold
+from reconciler.planner.rules import Ruling, Subject, Terms, rule_on
 from tests.unit.install.command import CONFIG
 from tests.unit.records.kubernetes.kube import decode_pod
 
@@ -38,4 +38,4 @@ def ruled(template: Any) -> Ruling:
         "ownerReferences": [{**owner, "controller": True}],
     }
     pod = decode_pod(metadata=metadata, nodeName="n", **template["spec"])
-    return fold(Subject(pod=pod, budgets=1), Terms())
+    return rule_on(Subject(pod=pod, budgets=1), Terms())

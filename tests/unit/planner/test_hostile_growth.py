@@ -16,7 +16,7 @@ from reconciler.model.plan import Plan
 from reconciler.model.selectors import LabelSelector, NodeSelector, NodeSelectorTerm, Requirement
 from reconciler.planner.demand import Demand, find_demand
 from reconciler.planner.planner import plan
-from reconciler.planner.pod_groups import take_census
+from reconciler.planner.pod_groups import group_pods
 from reconciler.planner.work_shares import World, within_work
 from tests.benchmarks import hostile
 from tests.benchmarks.hostile_pods import HOSTILE, PEACEFUL
@@ -152,7 +152,7 @@ def test_pods_that_mean_each_other_are_cut_by_the_budget(
     calls_without: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """No algorithm makes the square of their number small: the rest of them has to wait."""
-    monkeypatch.setattr("reconciler.planner.opening.STEPS_MAX", 40_000_000)
+    monkeypatch.setattr("reconciler.planner.plan_opening.STEPS_MAX", 40_000_000)
     alone, _ = planned("", 0)
     for count in (MANY, 2 * MANY):
         found, calls = planned("anti-everything", count)
@@ -200,12 +200,12 @@ LABELS = [
 
 def within(*pods: Any, steps_max: int, bound: Sequence[Any] = (), **compared: Any) -> Demand:
     """What a plan looks at."""
-    groups = take_census(pods)
+    groups = group_pods(pods)
     settings = make_settings(make_fleet_settings())
     world = World(
         rows=100, labels=LABELS, label_keys=frozenset(LABELS[0]), namespaces=2, **compared
     )
-    return within_work(find_demand(groups, settings), take_census(bound), world, NOW, steps_max)
+    return within_work(find_demand(groups, settings), group_pods(bound), world, NOW, steps_max)
 
 
 def deferred(*pods: Any, **asked: Any) -> list[tuple[str, str]]:
@@ -285,7 +285,7 @@ def test_as_many_pods_with_volumes_of_one_group_are_planned_as_fit() -> None:
     executors = [
         make_pod(f"e{i:03}", "spark", spec=spec, claims=(f"c{i}",), owner=None) for i in range(100)
     ]
-    assert len(take_census(executors)) == 1
+    assert len(group_pods(executors)) == 1
     found = deferred(*executors, created(1), steps_max=16 * 1_000_000)
     names = [name for _, name in found]
     assert 0 < len(names) < 100
@@ -353,7 +353,7 @@ def test_shares_do_not_depend_on_the_order_of_the_snapshot() -> None:
 
 def test_deferred_pod_is_told_with_its_own_code(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its owner would look for a fleet that refuses it."""
-    monkeypatch.setattr("reconciler.planner.opening.STEPS_MAX", 1)
+    monkeypatch.setattr("reconciler.planner.plan_opening.STEPS_MAX", 1)
     made = plan(make_snapshot(make_pod("p", PEACEFUL)), make_settings(make_fleet_settings()))
     (refused,) = made.unplaceable
     assert [r.code for r in refused.reasons] == ["over-work-budget"]

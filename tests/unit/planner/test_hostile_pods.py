@@ -10,7 +10,7 @@ from reconciler.model.selectors import LabelSelector, NodeSelector, NodeSelector
 from reconciler.model.unplaceable import DETAIL_MAX
 from reconciler.planner.explain.explain import explain
 from reconciler.planner.planner import plan
-from reconciler.planner.rules import Subject, Terms, Verdict, fold
+from reconciler.planner.rules import Subject, Terms, Verdict, rule_on
 from tests.builders import (
     HOSTNAME,
     make_fleet_settings,
@@ -53,7 +53,7 @@ def test_running_pod_beyond_a_limit_takes_its_resources_and_stays() -> None:
     made = plan(make_snapshot(node, running, make_pod("p", cpu="2")), make_settings(SMALL))
     (placed,) = made.placements
     assert placed.node is None
-    ruling = fold(Subject(pod=running), Terms())
+    ruling = rule_on(Subject(pod=running), Terms())
     assert (ruling.verdict, ruling.code) == (Verdict.BLOCK, "too-complex")
 
 

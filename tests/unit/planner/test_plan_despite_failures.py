@@ -12,7 +12,6 @@ from reconciler.planner.explain.explain import explain
 from reconciler.planner.placement.classes import ClassTable
 from reconciler.planner.plan_despite_failures import TRIES_MAX, plan_for_all
 from reconciler.planner.planner import ORDER, plan
-from reconciler.planner.policy import PolicySpec
 from tests.builders import (
     make_cloud_of,
     make_fleet,
@@ -111,9 +110,7 @@ def fail(*_: object) -> None:
 
 def test_pods_are_served_while_planning_what_may_go_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     """What saves money would keep pods from their nodes."""
-    monkeypatch.setattr(
-        "reconciler.planner.planner.ORDER", (*ORDER, PolicySpec(name="broken", propose=fail))
-    )
+    monkeypatch.setattr("reconciler.planner.planner.ORDER", (*ORDER, fail))
     (fleet,) = SETTINGS.fleets()
     node = make_node("n", fleet)
     pods = [make_pod("r", node="n", cpu=4), *waiting("a")]
@@ -134,9 +131,7 @@ def test_plan_says_that_nothing_goes_where_no_node_could_say_so(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Instances that never join are not ended either, and there may be no node beside them."""
-    monkeypatch.setattr(
-        "reconciler.planner.planner.ORDER", (*ORDER, PolicySpec(name="broken", propose=fail))
-    )
+    monkeypatch.setattr("reconciler.planner.planner.ORDER", (*ORDER, fail))
     snapshot = make_snapshot(*waiting("a"))
     made = plan_for_all(snapshot, SETTINGS)
     assert made.no_removals_because.startswith("planning what may go fails: ZeroDivisionError")

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from reconciler.model.demand import DemandLine, FleetFact, NodeFact, PodDemand
-from reconciler.planner.reserve import Reserve
+from reconciler.planner.system_reserve import SystemReserve
 from reconciler.records.demand import folded, recorded_from
 from reconciler.simulation.chances import Chances
 from reconciler.simulation.offers import offers_of
@@ -108,7 +108,7 @@ def test_nodes_of_a_group_offer_what_eks_leaves_unless_the_config_states_a_reser
     """A simulation would buy other nodes than the plan that it foretells."""
     group = make_fleet_settings(provider="asg", auto_scaling_group="workers")
     for as_eks, cpu in (({"cpu", "memory"}, "3920m"), ({"memory"}, "3"), (set[str](), "3")):
-        reserve = Reserve(amounts=amounts(cpu=1), groups_as_eks=frozenset(as_eks))
+        reserve = SystemReserve(amounts=amounts(cpu=1), groups_as_eks=frozenset(as_eks))
         (offer,) = offers_of(make_settings(group, reserve=reserve))
         assert offer.allocatable["cpu"] == amounts(cpu=cpu)["cpu"]
         tagged = replace(

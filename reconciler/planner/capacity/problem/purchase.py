@@ -36,7 +36,7 @@ class Purchase:
     taken: list[PlacedPods]
     left: list[Want]
     """The pods that could not be served."""
-    over_budget: bool
+    over_limits: bool
     """Whether something was left out because of cost, or of how many nodes may be bought."""
     worth: dict[int, float] = field(default_factory=dict)
     """By class number, what the search found a pod to be worth, in nano-USD; empty if it ran out
@@ -91,24 +91,24 @@ class Purchase:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Budget:
+class PurchaseLimits:
     """How much may be bought; None for no limit."""
 
     nano_usd_per_hour: int | None = None
     nodes: int | None = None
 
-    def less(self, nano_usd_per_hour: int, nodes: int) -> "Budget":
-        """Return what is left of the budget after such a purchase."""
+    def less(self, nano_usd_per_hour: int, nodes: int) -> "PurchaseLimits":
+        """Return what is left of the limits after such a purchase."""
         money, count = self.nano_usd_per_hour, self.nodes
-        return Budget(
+        return PurchaseLimits(
             nano_usd_per_hour=None if money is None else money - nano_usd_per_hour,
             nodes=None if count is None else count - nodes,
         )
 
-    def and_within(self, other: "Budget") -> "Budget":
-        """Return the stricter limits of both budgets."""
+    def and_within(self, other: "PurchaseLimits") -> "PurchaseLimits":
+        """Return the stricter of both limits."""
         money = (self.nano_usd_per_hour, other.nano_usd_per_hour)
-        return Budget(
+        return PurchaseLimits(
             nano_usd_per_hour=min((each for each in money if each is not None), default=None),
             nodes=min((n for n in (self.nodes, other.nodes) if n is not None), default=None),
         )
@@ -125,7 +125,7 @@ class Budget:
         )
 
 
-UNBOUNDED = Budget()
+NO_PURCHASE_LIMITS = PurchaseLimits()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -146,7 +146,7 @@ class PurchaseRequest:
     search_seconds: float
     """The time budget of the search, as work: see `Effort`."""
     expander: Expander = "cost"
-    budget: Budget = UNBOUNDED
+    limits: PurchaseLimits = NO_PURCHASE_LIMITS
     promised: Callable[[], Sequence[PromisedPods]] = tuple
     """Returns the pods that wait for other nodes, whose spreads count the new ones as well.
 
@@ -238,7 +238,7 @@ def drop_empty(
 ) -> None:
     """Remove nodes without pods from a purchase and from the simulation.
 
-    They occur if a budget left out the node of pods that these pods must be near.
+    They occur if limits left out the node of pods that these pods must be near.
 
     Args:
         sim: The simulation, with the purchase.

@@ -6,14 +6,14 @@ from reconciler.model.actions import EvictPod
 from reconciler.model.cluster import Pod
 from reconciler.model.ids import NodeName, PodKey
 from reconciler.model.plan import Placement
+from reconciler.planner.builder_values import KeptPod
 from reconciler.planner.descheduler_settings import DeschedulerSettings
 from reconciler.planner.disruption.blocker import Blocker
 from reconciler.planner.disruption.blockers.settling import settled_at
-from reconciler.planner.disruption.context import DisruptionContext
 from reconciler.planner.disruption.descheduler.facts import Proposal, Proposals
 from reconciler.planner.disruption.descheduler.places import Places
 from reconciler.planner.disruption.descheduler.pod_blockers import PodBlockers
-from reconciler.planner.removal import KeptPod
+from reconciler.planner.disruption.disruption_context import DisruptionContext
 
 
 class Evictor:

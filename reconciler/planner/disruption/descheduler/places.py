@@ -14,7 +14,7 @@ from reconciler.planner.disruption.descheduler.search_limit import (
     TURNS,
     SearchLimit,
 )
-from reconciler.planner.disruption.simulator.lifted_headroom import LiftedHeadroom
+from reconciler.planner.headroom.lifted_headroom import LiftedHeadroom
 from reconciler.planner.placement.arrays import BoolArray, FloatArray
 from reconciler.planner.placement.classes import PodClass
 from reconciler.planner.placement.filters.resources import CPU_AND_MEMORY

@@ -14,17 +14,17 @@ from reconciler.model.text import duration
 from reconciler.planner.descheduler_settings import DeschedulerSettings, EvictorSettings
 from reconciler.planner.disruption.blocker import Blocker
 from reconciler.planner.disruption.blockers.settling import bound_at
-from reconciler.planner.disruption.context import DisruptionContext
 from reconciler.planner.disruption.descheduler.facts import Proposal
+from reconciler.planner.disruption.disruption_context import DisruptionContext
 from reconciler.planner.disruption.drains.actions import terms_of
 from reconciler.planner.rules import (
     Ruling,
     Subject,
     Terms,
     Verdict,
-    fold_failed,
     forbidding,
     judge_of,
+    rule_on_failed,
 )
 from reconciler.planner.rules.annotations import protected_until
 
@@ -101,7 +101,7 @@ class PodBlockers:
         if pod.finished:
             bare = pod.phase == "Failed" and self._evictor.failed_bare_pods
             subject = Subject(pod=pod, protected_until=protected_until(pod, self._context.view.at))
-            return fold_failed(subject, replace(terms, move_bare_pods=bare))
+            return rule_on_failed(subject, replace(terms, move_bare_pods=bare))
         coverage = self._context.builder.budgets.coverage
         return judge_of(terms, coverage, self._context.view.at).ruling(pod)
 

@@ -15,10 +15,10 @@ from typing import Final
 from reconciler.model.actions import PODS_BLOCK_SINCE, AnnotateNode, DeletePod, EvictPod
 from reconciler.model.cluster import Node, Pod
 from reconciler.model.text import duration, parse_rfc3339, rfc3339
-from reconciler.planner.budgets import Coverage
 from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.disruption.drains.actions import annotate, evictions, last_failure
 from reconciler.planner.fleets.updates.outdated import outdated_by_age
+from reconciler.planner.pod_disruption_budgets import Coverage
 from reconciler.planner.settings import FleetSettings
 from reconciler.planner.view import ClusterView
 

@@ -7,14 +7,14 @@ from functools import cached_property
 from reconciler.model.cluster import Pod
 from reconciler.model.ids import FleetKey, NodeName
 from reconciler.model.text import counted_noun
-from reconciler.planner.budgets import BudgetLedger
 from reconciler.planner.descheduler_settings import DeschedulerSettings
 from reconciler.planner.disruption.blocker import Blocker
 from reconciler.planner.disruption.drains.rounds import DRAIN_ROUNDS_MAX
 from reconciler.planner.disruption.limits.blast_radius import SETTLED_WITHIN, BlastRadiusLimits
-from reconciler.planner.disruption.limits.budgets import DisruptionBudgets
+from reconciler.planner.disruption.limits.disruption_budgets import DisruptionBudgets
 from reconciler.planner.disruption_settings import DisruptionReason
 from reconciler.planner.nodes.drain_taints import is_draining_by_us
+from reconciler.planner.pod_disruption_budgets import BudgetLedger
 from reconciler.planner.view import ClusterView
 
 

@@ -209,7 +209,7 @@ def replaced_later(view: ClusterView, key: FleetKey) -> frozenset[NodeName]:
     return frozenset(found)
 
 
-class DemandReserve:
+class DemandMargin:
     """Keeps room that demand would ask for again if it were still pending (hysteresis).
 
     Demand that found room on nodes in this plan was placed by its bare requests. Without that room
@@ -220,7 +220,7 @@ class DemandReserve:
     def __init__(self, builder: PlanBuilder) -> None:
         view = builder.view
         self._builder = builder
-        self._reserve: dict[str, IntArray] = {}
+        self._margin: dict[str, IntArray] = {}
         over = {f.sector: f.over_subscription for f in view.settings.fleets()}
         if not any(over.values()) or not builder.reservations:
             return
@@ -233,7 +233,7 @@ class DemandReserve:
             share = round(over.get(sector, 0.0) * resources.WHOLE)
             if count and share:
                 extra = self._extra(waiting.pod_class.requests, sector, share) * count
-                self._reserve[sector] = self._reserve.get(sector, 0 * extra) + extra
+                self._margin[sector] = self._margin.get(sector, 0 * extra) + extra
 
     def _extra(self, requests: IntArray, sector: str, share: int) -> IntArray:
         """Return the CPU and memory that over-subscription adds to a pod on the largest node."""
@@ -250,13 +250,13 @@ class DemandReserve:
         return largest[: resources.CPU_AND_MEMORY]
 
     def holds(self, sector: str, staying: BoolArray) -> bool:
-        """Return whether the sector's staying nodes keep the reserve free."""
-        reserve = self._reserve.get(sector)
-        if reserve is None:
+        """Return whether the sector's staying nodes keep the margin free."""
+        margin = self._margin.get(sector)
+        if margin is None:
             return True
         rows = staying & self._rows_of(sector)[: len(staying)]
         free = np.maximum(self._builder.sim.free[: len(staying)][rows], 0)
-        return bool((free[:, : resources.CPU_AND_MEMORY].sum(axis=0) >= reserve).all())
+        return bool((free[:, : resources.CPU_AND_MEMORY].sum(axis=0) >= margin).all())
 
     def _rows_of(self, sector: str) -> BoolArray:
         builder = self._builder

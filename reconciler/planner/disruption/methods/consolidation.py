@@ -5,7 +5,7 @@ The pods go to nodes that stay, or to one cheaper node that is asked for first
 """
 
 from reconciler.planner.disruption.candidate import Candidate
-from reconciler.planner.disruption.voluntary import VoluntaryRun
+from reconciler.planner.disruption.voluntary_run import VoluntaryRun
 
 
 def selects(candidate: Candidate) -> bool:

@@ -4,7 +4,7 @@ If nothing else takes the pods, nodes of fleets that stay are asked for.
 """
 
 from reconciler.planner.disruption.candidate import Candidate
-from reconciler.planner.disruption.voluntary import VoluntaryRun
+from reconciler.planner.disruption.voluntary_run import VoluntaryRun
 
 
 def selects(candidate: Candidate) -> bool:

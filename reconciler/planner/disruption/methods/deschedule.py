@@ -12,7 +12,6 @@ from reconciler.planner.descheduler_settings import (
     HighNodeUtilization,
     Profile,
 )
-from reconciler.planner.disruption.context import DisruptionContext
 from reconciler.planner.disruption.descheduler.evictor import Evictor
 from reconciler.planner.disruption.descheduler.facts import Facts, find_replicas
 from reconciler.planner.disruption.descheduler.places import Places
@@ -21,7 +20,8 @@ from reconciler.planner.disruption.descheduler.policies.high_node_utilization im
     nodes_to_empty,
 )
 from reconciler.planner.disruption.descheduler.policy_functions import proposals_of
-from reconciler.planner.disruption.voluntary import VoluntaryRun
+from reconciler.planner.disruption.disruption_context import DisruptionContext
+from reconciler.planner.disruption.voluntary_run import VoluntaryRun
 from reconciler.planner.view import ClusterView
 
 

@@ -19,21 +19,21 @@ from reconciler.planner.disruption.batch_blocker import batch_blocker
 from reconciler.planner.disruption.blocker import Blocker
 from reconciler.planner.disruption.blockers.settling import settles
 from reconciler.planner.disruption.candidate import Candidate
-from reconciler.planner.disruption.candidates import as_outdated, may_go_in_time
-from reconciler.planner.disruption.context import DisruptionContext
+from reconciler.planner.disruption.candidate_selection import as_outdated, may_go_in_time
+from reconciler.planner.disruption.disruption_context import DisruptionContext
 from reconciler.planner.disruption.drains.actions import annotate, end_of_drain, last_failure
 from reconciler.planner.disruption.examined_nodes import TRIED_MAX, in_turn
 from reconciler.planner.disruption.replacement.consolidator import asked_again, asked_for
-from reconciler.planner.disruption.replacement.resting_update import (
-    Rest,
-    nodes_not_emptied,
-    rest_of,
-)
 from reconciler.planner.disruption.replacement.successor import (
     ask_for_successors,
     no_successor,
 )
-from reconciler.planner.disruption.voluntary import ENOUGH_AT_ONCE, VoluntaryRun
+from reconciler.planner.disruption.replacement.update_pause import (
+    Rest,
+    nodes_not_emptied,
+    rest_of,
+)
+from reconciler.planner.disruption.voluntary_run import ENOUGH_AT_ONCE, VoluntaryRun
 from reconciler.planner.fleets.inventory import FleetStatus
 from reconciler.planner.fleets.updates.batch_mark import BatchMark
 from reconciler.planner.fleets.updates.drift import drift_of
@@ -178,7 +178,7 @@ def _only_waits(run: VoluntaryRun, node: Node) -> bool:
     """
     found = (each for each in run.candidates if each.node.name == node.name)
     if node.name in run.held_by_limits:
-        return all(run.departures.why_not(each, in_time=False) is None for each in found)
+        return all(run.trials.blocker_of(each, in_time=False) is None for each in found)
     left_for_later = node.name in run.context.not_looked_at
     return left_for_later and any(may_go_in_time(run.context, each) for each in found)
 
@@ -332,7 +332,7 @@ def _drainable(
         update: Its update.
         no_new_node: Why the fleet can have no new node, so that nodes leave without; else None.
     """
-    context, departures, tried = run.context, run.departures, 0
+    context, trials, tried = run.context, run.trials, 0
     settling = _settling(run)
     unsure: list[Node] = []
     for node in in_turn(context.view, list(_in_order(context, status, update))):
@@ -346,11 +346,11 @@ def _drainable(
             if isinstance(found, Blocker):
                 why = found
             elif no_new_node is not None:
-                why = departures.why_not(found, in_time=False)
+                why = trials.blocker_of(found, in_time=False)
                 why = why and why._replace(detail=f"{why.detail}; {no_new_node.detail}")
             else:
-                why = departures.why_not_for_successor(found)
-                if why and not departures.why_not_for_successor(found, some_zone=True):
+                why = trials.blocker_of_successor(found)
+                if why and not trials.blocker_of_successor(found, some_zone=True):
                     unsure.append(node)
                     continue
         if why is None:

@@ -7,9 +7,10 @@ import numpy as np
 from reconciler.model.actions import PolicyName
 from reconciler.model.cluster import Node
 from reconciler.model.text import duration
+from reconciler.planner.builder_values import Removal
 from reconciler.planner.disruption.blocker import Blocker
 from reconciler.planner.disruption.blockers.pods import NEEDED_BACK, at_minimum
-from reconciler.planner.disruption.context import DisruptionContext
+from reconciler.planner.disruption.disruption_context import DisruptionContext
 from reconciler.planner.disruption.drains.actions import taint
 from reconciler.planner.disruption.replacement.awaited_nodes import find_awaited
 from reconciler.planner.disruption.replacement.headroom_to_come import (
@@ -17,11 +18,10 @@ from reconciler.planner.disruption.replacement.headroom_to_come import (
     held_for_headroom,
 )
 from reconciler.planner.disruption.replacement.successor import ask_for_successor
-from reconciler.planner.disruption.voluntary import VoluntaryRun
+from reconciler.planner.disruption.voluntary_run import VoluntaryRun
 from reconciler.planner.disruption_settings import DisruptionReason
 from reconciler.planner.fleets.inventory import FleetStatus
 from reconciler.planner.fleets.updates.outdated import Outdated
-from reconciler.planner.removal import Removal
 
 
 def propose(run: VoluntaryRun) -> None:
@@ -117,4 +117,4 @@ def _spare(context: DisruptionContext, node: Node, status: FleetStatus) -> bool:
     staying = np.zeros(context.builder.sim.rows, dtype=np.bool_)
     gone = context.closed | context.draining | {node.name}
     staying[[row for name, row in context.view.row_of.items() if name not in gone]] = True
-    return context.reserve.holds(status.settings.sector, staying)
+    return context.demand_margin.holds(status.settings.sector, staying)

@@ -5,7 +5,7 @@ which nodes these are).
 """
 
 from reconciler.planner.disruption.candidate import Candidate
-from reconciler.planner.disruption.voluntary import VoluntaryRun
+from reconciler.planner.disruption.voluntary_run import VoluntaryRun
 
 
 def selects(candidate: Candidate) -> bool:

@@ -16,6 +16,7 @@ from reconciler.model.cluster import Node
 from reconciler.model.ids import FleetKey, PodKey
 from reconciler.model.text import duration
 from reconciler.planner.builder import PlanBuilder
+from reconciler.planner.builder_values import Removal
 from reconciler.planner.disruption.blocker import Blocker
 from reconciler.planner.disruption.blockers.nodes import (
     TERMINATION_PROTECTED,
@@ -38,7 +39,6 @@ from reconciler.planner.disruption_settings import ScaleInSettings
 from reconciler.planner.fleets.instances.orphans import Orphan
 from reconciler.planner.fleets.instances.stuck_ends import STUCK_CAP
 from reconciler.planner.nodes.drain_taints import is_draining, is_draining_voluntarily
-from reconciler.planner.removal import Removal
 from reconciler.planner.rules import judge_of
 from reconciler.planner.view import ClusterView
 

@@ -5,7 +5,7 @@ They are drained once something takes their pods. If EC2 takes the instance with
 """
 
 from reconciler.planner.disruption.candidate import Candidate
-from reconciler.planner.disruption.voluntary import VoluntaryRun
+from reconciler.planner.disruption.voluntary_run import VoluntaryRun
 
 
 def selects(candidate: Candidate) -> bool:

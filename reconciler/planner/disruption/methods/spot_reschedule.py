@@ -1,7 +1,7 @@
 """Method: the spot rescheduler drains on-demand nodes if spot nodes have room for all their pods.
 
 One node at a time. It is drained like any other, onto spot nodes only, and given back once it is
-empty (`drains_under_way`); scale-in ends it if it stays empty.
+empty (`under_way`); scale-in ends it if it stays empty.
 """
 
 from collections.abc import Iterator, Sequence
@@ -20,10 +20,9 @@ from reconciler.planner.disruption.blockers.nodes import first_blocker
 from reconciler.planner.disruption.blockers.pods import IN_USE, movable
 from reconciler.planner.disruption.blockers.settling import settled_at, settles
 from reconciler.planner.disruption.candidate import Candidate
-from reconciler.planner.disruption.candidates import lasting_blocker
-from reconciler.planner.disruption.context import DisruptionContext
-from reconciler.planner.disruption.replacement.kept_room import KeptRoom
-from reconciler.planner.disruption.simulator.lifted_headroom import LiftedHeadroom
+from reconciler.planner.disruption.candidate_selection import lasting_blocker
+from reconciler.planner.disruption.disruption_context import DisruptionContext
+from reconciler.planner.disruption.replacement.kept_headroom import KeptHeadroom
 from reconciler.planner.disruption.simulator.spreading import soft_taints_of_others
 from reconciler.planner.disruption.spot_rules import (
     POLICY,
@@ -34,8 +33,9 @@ from reconciler.planner.disruption.spot_rules import (
     judge_for,
     spot_rows,
 )
-from reconciler.planner.disruption.voluntary import VoluntaryRun
+from reconciler.planner.disruption.voluntary_run import VoluntaryRun
 from reconciler.planner.disruption_settings import SpotRescheduler
+from reconciler.planner.headroom.lifted_headroom import LiftedHeadroom
 from reconciler.planner.nodes.drain_taints import drain_reasons
 from reconciler.planner.nodes.interruptions import read_notices
 from reconciler.planner.placement.classes import Group
@@ -162,7 +162,7 @@ class _Search:
         simulator.foreign = foreign
         simulator.preferences = Preferences(builder.sim, [*view.nodes.values()], taints=False)
         self._headroom = LiftedHeadroom(builder)
-        self._kept_room = KeptRoom(builder, simulator)
+        self._kept_headroom = KeptHeadroom(builder, simulator)
         self._found = False
         self._trials = self._examined = 0
 
@@ -215,7 +215,7 @@ class _Search:
         if len(lands) < len(candidate.placed) or not self._spot.issuperset(lands):
             simulator.undo(mark)
             return self._not_preferred(lands)
-        taken = self._kept_room.blocker(moves, self._also, freed)
+        taken = self._kept_headroom.blocker(moves, self._also, freed)
         if taken is not None:
             simulator.undo(mark)
             return taken

@@ -15,12 +15,12 @@ from reconciler.planner.disruption.blocker import Blocker
 from reconciler.planner.disruption.blockers.move_cost import moves_rank, not_worth_moving
 from reconciler.planner.disruption.blockers.pods import at_minimum
 from reconciler.planner.disruption.candidate import Candidate
-from reconciler.planner.disruption.candidates import as_outdated
-from reconciler.planner.disruption.context import DisruptionContext
+from reconciler.planner.disruption.candidate_selection import as_outdated
+from reconciler.planner.disruption.disruption_context import DisruptionContext
 from reconciler.planner.disruption.drains.actions import annotate
 from reconciler.planner.disruption.drains.idleness import counted, holds_only_headroom
 from reconciler.planner.disruption.examined_nodes import TRIED_MAX, in_turn
-from reconciler.planner.disruption.voluntary import VoluntaryRun
+from reconciler.planner.disruption.voluntary_run import VoluntaryRun
 from reconciler.planner.fleets.spot.spot_return import (
     HEADROOM_WAITS,
     SpotReturn,
@@ -100,7 +100,7 @@ def _has_no_place(run: VoluntaryRun, each: FallbackNode, found: SpotReturn) -> B
     """Return why its pods could not move, even to new spot nodes; None if they could."""
     outdated = chosen_to_return(found.key, run.context.view.at)
     candidate = as_outdated(run.context, each.node, each.key, outdated)
-    return candidate if isinstance(candidate, Blocker) else run.departures.why_not(candidate)
+    return candidate if isinstance(candidate, Blocker) else run.trials.blocker_of(candidate)
 
 
 def _cheapest_first(context: DisruptionContext, found: SpotReturn) -> Iterator[FallbackNode]:

@@ -5,6 +5,7 @@ from typing import Final
 from reconciler.model.actions import TerminateInstance
 from reconciler.model.text import duration
 from reconciler.planner.builder import PlanBuilder
+from reconciler.planner.builder_values import Removal
 from reconciler.planner.disruption.blockers.nodes import (
     PROTECTED,
     TERMINATION_PROTECTED,
@@ -13,7 +14,6 @@ from reconciler.planner.disruption.blockers.nodes import (
 )
 from reconciler.planner.disruption.limits.removals import target_may_fall
 from reconciler.planner.fleets.instances.stuck_ends import STUCK_CAP
-from reconciler.planner.removal import Removal
 
 UNLISTED_NODE: Final = "unlisted-node"
 

@@ -1,7 +1,7 @@
 """Method: drains nodes whose pods request little, or may bounce, if every pod fits elsewhere."""
 
 from reconciler.planner.disruption.candidate import Candidate
-from reconciler.planner.disruption.voluntary import VoluntaryRun
+from reconciler.planner.disruption.voluntary_run import VoluntaryRun
 
 
 def selects(candidate: Candidate) -> bool:

@@ -8,6 +8,7 @@ from reconciler.model.fleet import Instance
 from reconciler.model.ids import FleetId, FleetKey, Region
 from reconciler.model.text import duration
 from reconciler.planner.builder import PlanBuilder
+from reconciler.planner.builder_values import Removal
 from reconciler.planner.demand import FLEET
 from reconciler.planner.disruption.blocker import Blocker
 from reconciler.planner.disruption.blockers.nodes import (
@@ -21,7 +22,6 @@ from reconciler.planner.disruption.limits.removals import target_may_fall
 from reconciler.planner.fleets.instances.stuck_ends import STUCK_CAP
 from reconciler.planner.nodes.drain_taints import is_draining
 from reconciler.planner.nodes.outages import find_outages
-from reconciler.planner.removal import Removal
 from reconciler.planner.rules import first_irreplaceable, judge_of
 from reconciler.planner.view import ClusterView
 

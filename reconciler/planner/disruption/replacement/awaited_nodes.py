@@ -5,11 +5,11 @@ from dataclasses import replace
 
 from reconciler.model.ids import NodeName
 from reconciler.planner.disruption.candidate import Candidate
-from reconciler.planner.disruption.candidates import may_go_in_time
-from reconciler.planner.disruption.context import DisruptionContext
+from reconciler.planner.disruption.candidate_selection import may_go_in_time
+from reconciler.planner.disruption.disruption_context import DisruptionContext
 from reconciler.planner.disruption.empty_nodes import EligibleNodes
 from reconciler.planner.disruption.examined_nodes import examined
-from reconciler.planner.disruption.replacement.departures import Departures
+from reconciler.planner.disruption.replacement.removal_trials import RemovalTrials
 from reconciler.planner.disruption.simulator.drain_simulator import DrainSimulator
 from reconciler.planner.disruption.simulator.relocation import Relocation
 
@@ -42,17 +42,17 @@ def find_awaited(
         context.builder, context.closed | open_to_pods, last, context.under_way
     )
     looked_at = _sets_first(context, examined(context, candidates))
-    departures = Departures(seen, simulator, looked_at)
+    trials = RemovalTrials(seen, simulator, looked_at)
     found: dict[NodeName, NodeName] = {}
     begin = simulator.mark()
     for candidate in looked_at:
         # As in `VoluntaryRun._needed`: pods of a fleet at its minimum keep their places.
         node, key = candidate.node, candidate.status.key
         if simulator.staying_alone(node) and context.room.may_leave(key, node.name):
-            coming = departures.consolidator.coming_rows(candidate)
-            idle = departures.consolidator.cheaper_rows(candidate, removable)
+            coming = trials.consolidator.coming_rows(candidate)
+            idle = trials.consolidator.cheaper_rows(candidate, removable)
             decided = context.sets.set_of(node.name) is not None
-            leave = departures.leave_with_set if decided else departures.leave
+            leave = trials.leave_with_set if decided else trials.leave
             moves = leave(candidate, [*idle, *coming])
             in_time = may_go_in_time(context, candidate, when_others_moved=True)
             if in_time and isinstance(moves, Relocation):

@@ -13,8 +13,8 @@ from typing import Final, Protocol
 from reconciler.model.ids import FleetKey
 from reconciler.planner.disruption.blockers.move_cost import move_cost_nano_usd
 from reconciler.planner.disruption.candidate import Candidate
-from reconciler.planner.disruption.candidates import may_go_in_time
-from reconciler.planner.disruption.context import DisruptionContext
+from reconciler.planner.disruption.candidate_selection import may_go_in_time
+from reconciler.planner.disruption.disruption_context import DisruptionContext
 from reconciler.planner.disruption.replacement.conflict import OTHERS_MAX
 from reconciler.planner.disruption.replacement.consolidator import Consolidator
 from reconciler.planner.disruption.simulator.drain_simulator import DrainSimulator
@@ -27,7 +27,7 @@ COMING_MAX: Final = 10
 
 class _Leave(Protocol):
     def __call__(self, candidate: Candidate, *, compared: bool = True) -> object:
-        """Take a candidate out; return a `Relocation` if it could leave. See `Departures.leave`."""
+        """Take a candidate out; return a `Relocation` if it could leave: `RemovalTrials.leave`."""
         ...
 
 

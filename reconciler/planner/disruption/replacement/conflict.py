@@ -7,8 +7,8 @@ from typing import Final
 from reconciler.model.cluster import Pod
 from reconciler.model.ids import FleetKey
 from reconciler.planner.disruption.candidate import Candidate
-from reconciler.planner.disruption.candidates import may_go_in_time
-from reconciler.planner.disruption.context import DisruptionContext
+from reconciler.planner.disruption.candidate_selection import may_go_in_time
+from reconciler.planner.disruption.disruption_context import DisruptionContext
 from reconciler.planner.disruption.replacement.consolidator import Consolidator
 from reconciler.planner.disruption.simulator.drain_simulator import DrainSimulator
 from reconciler.planner.disruption.simulator.relocation import Relocation, arrivals_of, grouped

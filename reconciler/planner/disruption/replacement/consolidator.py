@@ -19,14 +19,15 @@ from reconciler.planner.demand import SectorFinder
 from reconciler.planner.disruption.blocker import Blocker
 from reconciler.planner.disruption.blockers.move_cost import not_worth_moving
 from reconciler.planner.disruption.candidate import Candidate
-from reconciler.planner.disruption.context import DisruptionContext
+from reconciler.planner.disruption.disruption_context import DisruptionContext
 from reconciler.planner.disruption.drains.actions import annotate
 from reconciler.planner.disruption.drains.attempts import Attempts, read_attempts
 from reconciler.planner.disruption.replacement.unproven_version import unproven_version
+from reconciler.planner.disruption.saving import SAVING_PERCENT_MIN
 from reconciler.planner.disruption.simulator.drain_simulator import DrainSimulator
 from reconciler.planner.disruption.simulator.relocation import Relocation
 from reconciler.planner.fleets.inventory import FleetStatus
-from reconciler.planner.money import SAVING_PERCENT_MIN, usd
+from reconciler.planner.money import usd
 from reconciler.planner.node_rows import in_each_zone
 from reconciler.planner.placement.classes import Group
 from reconciler.planner.placement.simulation import RowSpec

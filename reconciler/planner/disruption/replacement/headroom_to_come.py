@@ -12,13 +12,13 @@ import numpy as np
 
 from reconciler.model.cluster import Node
 from reconciler.model.ids import NodeName
-from reconciler.planner.asked_headroom import pieces_asked_for
 from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.disruption.blocker import Blocker
-from reconciler.planner.disruption.context import DisruptionContext
+from reconciler.planner.disruption.disruption_context import DisruptionContext
 from reconciler.planner.disruption.empty_nodes import EligibleNodes
 from reconciler.planner.disruption.replacement.successor import no_successor
 from reconciler.planner.fleets.inventory import FleetStatus
+from reconciler.planner.headroom.demand import pieces_asked_for
 from reconciler.planner.nodes.starting import takes_pods
 from reconciler.planner.placement.classes import PodClass
 from reconciler.planner.placement.fill import fill, tightness

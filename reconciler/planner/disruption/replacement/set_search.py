@@ -20,15 +20,15 @@ from reconciler.planner.capacity.problem.offer_table import OfferTable, Want
 from reconciler.planner.capacity.problem.purchase import PurchaseRequest
 from reconciler.planner.disruption.blockers.move_cost import move_cost_nano_usd, moves_rank
 from reconciler.planner.disruption.candidate import Candidate
-from reconciler.planner.disruption.context import DisruptionContext
+from reconciler.planner.disruption.disruption_context import DisruptionContext
 from reconciler.planner.disruption.drains.replacement_sets import last_failure
-from reconciler.planner.disruption.replacement.departures import Departures
+from reconciler.planner.disruption.replacement.removal_trials import RemovalTrials
 from reconciler.planner.disruption.replacement.unproven_version import unproven_version
+from reconciler.planner.disruption.saving import SAVING_NANO_USD_MIN, SAVING_PERCENT_MIN
 from reconciler.planner.disruption.simulator.drain_simulator import DrainSimulator
 from reconciler.planner.disruption.simulator.relocation import grouped
-from reconciler.planner.money import SAVING_NANO_USD_MIN, SAVING_PERCENT_MIN
 from reconciler.planner.node_rows import in_each_zone
-from reconciler.planner.offers import offer_of, purchase_budget
+from reconciler.planner.offers import offer_of, purchase_limits
 from reconciler.planner.placement.simulation import RowSpec
 
 NODES_MAX = 100
@@ -76,15 +76,15 @@ class SetSearch:
 
     Args:
         context: The run.
-        departures: What takes nodes out of the what-if cluster.
+        trials: What takes nodes out of the what-if cluster.
         sector: The sector of the nodes that leave and of the new ones.
     """
 
-    def __init__(self, context: DisruptionContext, departures: Departures, sector: str) -> None:
+    def __init__(self, context: DisruptionContext, trials: RemovalTrials, sector: str) -> None:
         self._context = context
         self._builder = context.builder
-        self._departures = departures
-        self._simulator: DrainSimulator = departures.simulator
+        self._trials = trials
+        self._simulator: DrainSimulator = trials.simulator
         self._sector = sector
         self._counted_left = COUNTED_MAX
 
@@ -143,7 +143,7 @@ class SetSearch:
 
     def _goes_by_itself(self, members: Sequence[Candidate]) -> bool:
         """Return whether this is a single node that needs no set to leave."""
-        return len(members) == 1 and self._departures.why_not(members[0]) is None
+        return len(members) == 1 and self._trials.blocker_of(members[0]) is None
 
     def _best_repacked(self, proposed: Sequence[ProposedSet]) -> ProposedSet | None:
         """Return the best set among those that buy again what some of their nodes are."""
@@ -251,7 +251,7 @@ class SetSearch:
         mark = self._simulator.mark()
         pods: list[Pod] = []
         for each in members:
-            self._simulator.take_out(each.node, self._departures.grouped(each))
+            self._simulator.take_out(each.node, self._trials.grouped(each))
             pods += each.placed
         yield self._simulator.place_what_fits(grouped(self._context.view, pods))
         self._simulator.undo(mark)
@@ -267,13 +267,13 @@ class SetSearch:
             return None
         self._counted_left -= counted
         mark = sim.fork()
-        budget = purchase_budget(self._builder, self._sector)
+        limits = purchase_limits(self._builder, self._sector)
         request = PurchaseRequest(
-            wants=left, table=table, budget=budget, search_seconds=SEARCH_SECONDS
+            wants=left, table=table, limits=limits, search_seconds=SEARCH_SECONDS
         )
         bought = buy(sim, request)
         sim.revert(mark)
-        if bought.left or bought.over_budget:
+        if bought.left or bought.over_limits:
             return None
         return Counter(node.key for _, node in bought.rows)
 
@@ -327,7 +327,7 @@ class SetSearch:
         able: list[Candidate] = []
         with simulator.closed(each.node.name for each in members):
             for each in members:
-                moves = self._departures.leave_with_set(each, rows)
+                moves = self._trials.leave_with_set(each, rows)
                 if moves is not None:
                     if spread:
                         simulator.spread(moves, rows)

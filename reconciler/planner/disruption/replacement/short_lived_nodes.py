@@ -12,11 +12,12 @@ from reconciler.model.cluster import Node
 from reconciler.model.text import counted_noun
 from reconciler.planner.disruption.blocker import Blocker
 from reconciler.planner.disruption.candidate import Candidate
-from reconciler.planner.disruption.context import DisruptionContext
+from reconciler.planner.disruption.disruption_context import DisruptionContext
 from reconciler.planner.disruption.drains.idleness import counted
+from reconciler.planner.disruption.saving import SAVING_PERCENT_MIN
 from reconciler.planner.disruption.simulator.drain_simulator import DrainSimulator
 from reconciler.planner.disruption.simulator.relocation import Relocation
-from reconciler.planner.money import NANO, SAVING_PERCENT_MIN
+from reconciler.planner.money import NANO
 from reconciler.planner.view import ClusterView
 
 LASTS_FROM = timedelta(hours=1)

@@ -6,7 +6,7 @@ from reconciler.model.ids import FleetKey
 from reconciler.planner.cost_limits import cost_limits
 from reconciler.planner.disruption.blocker import Blocker
 from reconciler.planner.disruption.blockers.pods import at_minimum
-from reconciler.planner.disruption.context import DisruptionContext
+from reconciler.planner.disruption.disruption_context import DisruptionContext
 from reconciler.planner.disruption.replacement.unproven_version import unproven_version
 from reconciler.planner.fleets.inventory import FleetStatus
 from reconciler.planner.fleets.maximum import maximum_reached

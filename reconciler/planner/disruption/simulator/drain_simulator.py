@@ -11,8 +11,8 @@ from reconciler.model.actions import DRAINING_TAINT
 from reconciler.model.cluster import Node, Taint
 from reconciler.model.ids import NodeName
 from reconciler.planner.builder import PlanBuilder
+from reconciler.planner.disruption.simulator.initial_room import InitialRoom
 from reconciler.planner.disruption.simulator.relocation import Relocation, successors
-from reconciler.planner.disruption.simulator.room_at_first import RoomAtFirst
 from reconciler.planner.disruption.simulator.spreading import (
     SoftTaints,
     fit_spread,
@@ -78,7 +78,7 @@ class DrainSimulator:
         self.preferences: Preferences | None = None
         """PreferNoSchedule taints of others, and what pods prefer, for methods that ask for it."""
         self._order = self._filling_order([view.row_of[name] for name in last])
-        self.room_at_first = RoomAtFirst(builder.sim, self.staying)
+        self.initial_room = InitialRoom(builder.sim, self.staying)
 
     def _filling_order(self, last: list[int]) -> IntArray:
         """Return the rows in the order to fill them: the fullest first, those in `last` last."""
@@ -258,7 +258,7 @@ class DrainSimulator:
     def _stay(self, rows: Sequence[int]) -> None:
         """Mark the idle nodes among these rows as staying."""
         self.staying[rows] = True
-        self.room_at_first.stays([row for row in rows if row < self._rows_at_first])
+        self.initial_room.stays([row for row in rows if row < self._rows_at_first])
 
     def survives_spreading(self, moves: Relocation) -> bool:
         """Return whether the moved pods would all fit where kube-scheduler puts them.
@@ -381,7 +381,7 @@ class DrainSimulator:
     def _is_hopeless(self, row: int, groups: Sequence[Group], also: Sequence[int]) -> bool:
         """Return whether resources alone exclude a place, as for most nodes."""
         as_at_first = not (also or self.staying[self._rows_at_first :].any())
-        if as_at_first and self.room_at_first.lacks(row, groups):
+        if as_at_first and self.initial_room.lacks(row, groups):
             return True
         return self._lacks_resources(row, groups, also)
 

@@ -6,9 +6,9 @@ from itertools import islice
 
 from reconciler.model.cluster import Node, Pod
 from reconciler.model.plan import Placement
-from reconciler.planner.budgets import BudgetLedger
 from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.placement.classes import Group, PodClass
+from reconciler.planner.pod_disruption_budgets import BudgetLedger
 from reconciler.planner.view import ClusterView
 
 

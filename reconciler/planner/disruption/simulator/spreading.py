@@ -6,13 +6,13 @@ import numpy as np
 
 from reconciler.model.actions import UNNEEDED_TAINT
 from reconciler.model.cluster import Taint
-from reconciler.planner.budgets import BudgetLedger
 from reconciler.planner.disruption.simulator.relocation import Relocation, waits_for_its_end
 from reconciler.planner.placement.arrays import BoolArray, FloatArray
 from reconciler.planner.placement.classes import PodClass
 from reconciler.planner.placement.filters.resources import CPU_AND_MEMORY
 from reconciler.planner.placement.preferences import Preferences
 from reconciler.planner.placement.simulation import MOVES, Simulation
+from reconciler.planner.pod_disruption_budgets import BudgetLedger
 from reconciler.planner.view import ClusterView
 
 SPREAD_PODS_MAX = 200

@@ -15,7 +15,7 @@ from reconciler.model.ids import FleetId, InstanceId, NodeName, Region
 from reconciler.model.saved_state import LostFleet
 from reconciler.model.snapshot import CloudState, Snapshot
 from reconciler.planner.fleets.instances.stuck import NodesByInstance, find_hole
-from reconciler.planner.fleets.live import LIVE_STATES
+from reconciler.planner.fleets.live_fleet import LIVE_STATES
 from reconciler.planner.settings import PlannerSettings
 
 _RUNS_ON = "deleted-running"

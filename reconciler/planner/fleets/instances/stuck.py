@@ -18,7 +18,7 @@ from reconciler.model.text import cut
 from reconciler.planner.clocks import earliest_now
 from reconciler.planner.cool_off import cool_off
 from reconciler.planner.demand import FLEET
-from reconciler.planner.fleets.live import fleet_keys_by_instance
+from reconciler.planner.fleets.live_fleet import fleet_keys_by_instance
 from reconciler.planner.nodes.duplicate_nodes import find_duplicate_nodes, names_only
 from reconciler.planner.nodes.starting import never_took_pods, started_at, takes_pods
 from reconciler.planner.settings import PlannerSettings

@@ -14,7 +14,7 @@ from reconciler.model.ids import FleetKey, NodeName, Region
 from reconciler.model.snapshot import Snapshot
 from reconciler.planner.demand import FLEET
 from reconciler.planner.fleets.group_tags import with_tags
-from reconciler.planner.fleets.live import fleet_keys_by_instance, live_fleets
+from reconciler.planner.fleets.live_fleet import fleet_keys_by_instance, live_fleets
 from reconciler.planner.fleets.new_nodes.learned_resources import FROM_THE_START, least_of
 from reconciler.planner.placement.kinds import REGION
 from reconciler.planner.settings import FleetSettings, PlannerSettings

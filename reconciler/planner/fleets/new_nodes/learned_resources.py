@@ -16,7 +16,7 @@ from reconciler.model.frozen import FrozenMap
 from reconciler.model.ids import NodeName
 from reconciler.model.saved_state import SavedFleetState
 from reconciler.planner.fleets.inventory import FleetStatus, Inventory
-from reconciler.planner.fleets.live import is_of_template
+from reconciler.planner.fleets.live_fleet import is_of_template
 from reconciler.planner.fleets.version import has_changed, to_note, version_of
 from reconciler.planner.placement.kinds import INSTANCE_TYPE
 

@@ -35,7 +35,7 @@ from reconciler.planner.placement.kinds import (
 )
 from reconciler.planner.placement.simulation import RowSpec
 from reconciler.planner.pod_groups import PodGroup
-from reconciler.planner.reserve import NodeReserve
+from reconciler.planner.system_reserve import NodeReserve
 
 LANDINGS_MAX = 65_536
 """For how many DaemonSets times fleets landings are cached, twice over."""

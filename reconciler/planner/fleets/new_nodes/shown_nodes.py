@@ -19,7 +19,7 @@ from reconciler.model.ids import NodeName
 from reconciler.model.saved_state import NODE_FACTS_MAX, SavedFleetState
 from reconciler.planner.fleets.group_tags import with_tags
 from reconciler.planner.fleets.inventory import FleetStatus, Inventory
-from reconciler.planner.fleets.live import is_of_template
+from reconciler.planner.fleets.live_fleet import is_of_template
 from reconciler.planner.fleets.version import template_of
 from reconciler.planner.nodes.starting import is_startup_taint, takes_pods
 from reconciler.planner.placement.kinds import (

@@ -13,7 +13,7 @@ from reconciler.model.fleet import TEMPLATE_ID_TAG, Fleet, Instance
 from reconciler.model.ids import NodeName
 from reconciler.model.plan import DriftedNodes, DriftReason
 from reconciler.planner.fleets.fleet_nodes import FleetNodes
-from reconciler.planner.fleets.live import versions_launched
+from reconciler.planner.fleets.live_fleet import versions_launched
 
 OldAndNew = tuple[dict[NodeName, str], list[Node]]
 

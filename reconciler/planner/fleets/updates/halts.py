@@ -9,7 +9,7 @@ from dataclasses import replace
 from reconciler.model.ids import FleetKey, Region
 from reconciler.model.saved_state import SavedFleetState
 from reconciler.planner.fleets.fleet_nodes import FleetNodes
-from reconciler.planner.fleets.live import is_told
+from reconciler.planner.fleets.live_fleet import is_told
 from reconciler.planner.fleets.updates.canary import Canary
 from reconciler.planner.fleets.updates.update import Update
 

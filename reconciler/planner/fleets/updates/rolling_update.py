@@ -26,7 +26,7 @@ from reconciler.planner.calendar import in_window_opened_on
 from reconciler.planner.disruption_settings import RollingUpdate
 from reconciler.planner.fleets.fleet_nodes import FleetNodes
 from reconciler.planner.fleets.instances.stuck import StuckInstance
-from reconciler.planner.fleets.live import is_told
+from reconciler.planner.fleets.live_fleet import is_told
 from reconciler.planner.fleets.updates.batch_mark import BatchMark, read_mark
 from reconciler.planner.fleets.updates.canary import Canaries, Canary, stays
 from reconciler.planner.fleets.updates.drift import OldAndNew, old_and_new

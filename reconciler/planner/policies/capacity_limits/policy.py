@@ -6,7 +6,7 @@ The minimum is bought before demand, so that demand can use it.
 from reconciler.model.fleet import CAPABILITIES
 from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.fleets.inventory import FleetStatus
-from reconciler.planner.fleets.live import LIVE_STATES
+from reconciler.planner.fleets.live_fleet import LIVE_STATES
 from reconciler.planner.nodes.drain_taints import POLICY_OF_DRAIN, drain_reasons
 
 

@@ -14,16 +14,16 @@ import numpy as np
 from reconciler.model.ids import PodKey
 from reconciler.model.plan import HeadroomPlan
 from reconciler.model.text import counted_noun
-from reconciler.planner.asked_headroom import headroom_asked_for, largest_first, may_hold_headroom
 from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.capacity.buy import buy_preferring
 from reconciler.planner.capacity.problem.offer_table import OfferTable
 from reconciler.planner.capacity.problem.purchase import Purchase, PurchaseRequest
 from reconciler.planner.disruption.replacement.unproven_version import unproven_version
-from reconciler.planner.fleets.headroom import HeadroomPieces
 from reconciler.planner.fleets.inventory import FleetStatus
 from reconciler.planner.fleets.maximum import maximum_reached
-from reconciler.planner.offers import offer_of, purchase_budget
+from reconciler.planner.headroom.demand import headroom_asked_for, largest_first, may_hold_headroom
+from reconciler.planner.headroom.pieces import HeadroomPieces
+from reconciler.planner.offers import offer_of, purchase_limits
 from reconciler.planner.placement.classes import PodClass
 from reconciler.planner.placement.fill import fill
 from reconciler.planner.policies.headroom.rows import (
@@ -143,7 +143,7 @@ def _price_elsewhere(
     purchase = buy_preferring(builder.sim, request)
     owners = builder.view.inventory.fleet_of_node
     again = {owners[builder.row_name(r)] for r in rows} & {n.key for _, n in purchase.rows}
-    if purchase.left or purchase.over_budget or again:
+    if purchase.left or purchase.over_limits or again:
         return None
     return sum(node.nano_usd_per_hour for _, node in purchase.rows)
 
@@ -182,7 +182,7 @@ def _request(
         wants=[(pod_class, missing)],
         table=OfferTable(builder.sim, [offer_of(builder, status) for status in usable]),
         expander=settings.expander,
-        budget=purchase_budget(builder, pieces.sector),
+        limits=purchase_limits(builder, pieces.sector),
         search_seconds=view.settings.search_budget_seconds,
     )
 

@@ -15,9 +15,9 @@ from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.disruption.blockers.nodes import empty_node_blocker
 from reconciler.planner.disruption.drains.actions import terms_of
 from reconciler.planner.disruption.drains.idleness import is_empty
-from reconciler.planner.disruption.limits.budgets import DisruptionBudgets
+from reconciler.planner.disruption.limits.disruption_budgets import DisruptionBudgets
+from reconciler.planner.disruption.saving import SAVING_NANO_USD_MIN, SAVING_PERCENT_MIN
 from reconciler.planner.fleets.inventory import FleetStatus
-from reconciler.planner.money import SAVING_NANO_USD_MIN, SAVING_PERCENT_MIN
 from reconciler.planner.placement.arrays import IntArray
 from reconciler.planner.placement.fill import free_share
 from reconciler.planner.rules import judge_of

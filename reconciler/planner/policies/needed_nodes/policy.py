@@ -12,7 +12,7 @@ from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.disruption.blockers.nodes import protection
 from reconciler.planner.disruption.drains.idleness import is_empty
 from reconciler.planner.fleets.inventory import FleetStatus
-from reconciler.planner.fleets.live import LIVE_STATES
+from reconciler.planner.fleets.live_fleet import LIVE_STATES
 
 
 def propose(builder: PlanBuilder) -> None:

@@ -21,13 +21,13 @@ from reconciler.planner.capacity.buy import buy
 from reconciler.planner.capacity.problem.offer_table import OfferTable
 from reconciler.planner.capacity.problem.problem import Offer
 from reconciler.planner.capacity.problem.purchase import (
-    UNBOUNDED,
-    Budget,
+    NO_PURCHASE_LIMITS,
     Purchase,
+    PurchaseLimits,
     PurchaseRequest,
 )
 from reconciler.planner.fleets.new_nodes.new_node import FREE_SHARE
-from reconciler.planner.offers import offer_of, purchase_budget
+from reconciler.planner.offers import offer_of, purchase_limits
 from reconciler.planner.placement.arrays import UNLIMITED
 from reconciler.planner.reservations import WaitingClass
 
@@ -184,8 +184,8 @@ def _bought_for(builder: PlanBuilder, wanting: BySectors) -> _Outcome:
     mark = builder.sim.fork()
     purchases: list[Purchase] = []
     for sectors, asked in wanting.items():
-        budget = _budget(builder, sectors, purchases)
-        purchases.append(_buy(builder, _new(builder, sectors), asked, SHARE, budget))
+        limits = _limits(builder, sectors, purchases)
+        purchases.append(_buy(builder, _new(builder, sectors), asked, SHARE, limits))
     builder.sim.revert(mark)
     price = sum(purchase.compared_nano_usd for purchase in purchases)
     return _Outcome(left=_left(builder, purchases), compared_nano_usd=price)
@@ -228,7 +228,7 @@ def as_bought(
     """Search for the purchase again; return None unless all of its nodes are launching.
 
     If nothing has changed since, the result is the same: the cost of the launching nodes is added
-    to the budget. The simulation is left as it was.
+    to the limits. The simulation is left as it was.
     """
     rows = {key: list(each) for key, each in launching.items()}
     mark = builder.sim.fork()
@@ -238,9 +238,9 @@ def as_bought(
         offers = [_with_those(offer, rows) for offer in _new(builder, sectors)]
         nodes_left = sum(len(each) for each in rows.values())
         spent = sum(len(rows.get(o.node.key, ())) * o.node.nano_usd_per_hour for o in offers)
-        money = _budget(builder, sectors).less(-spent, 0).nano_usd_per_hour
-        budget = Budget(nano_usd_per_hour=money, nodes=nodes_left)
-        purchase = _buy(builder, offers, asked, budget=budget)
+        money = _limits(builder, sectors).less(-spent, 0).nano_usd_per_hour
+        limits = PurchaseLimits(nano_usd_per_hour=money, nodes=nodes_left)
+        purchase = _buy(builder, offers, asked, limits=limits)
         nodes = Counter(node.key for _, node in purchase.rows)
         if any(count > len(rows.get(key, ())) for key, count in nodes.items()):
             builder.sim.revert(mark)
@@ -269,8 +269,8 @@ def _with_what_could_be_bought(
     purchases = []
     nano_usd, nodes, compared = 0, 0, 0
     for sectors, asked in wanting.items():
-        budget = _budget(builder, sectors).less(nano_usd, nodes)
-        new = [o for o in _new(builder, sectors) if budget.allows(o.node.nano_usd_per_hour)]
+        limits = _limits(builder, sectors).less(nano_usd, nodes)
+        new = [o for o in _new(builder, sectors) if limits.allows(o.node.nano_usd_per_hour)]
         any_free = not all(offer.node.nano_usd_per_hour for offer in new)
         coming = _launching_offers(builder, sectors, rows, CHEAPER if any_free else 1)
         times = 1 if any_free else max(map(_times_dearer, new), default=1)
@@ -280,7 +280,7 @@ def _with_what_could_be_bought(
         purchase = _buy(builder, offers, asked, SHARE)
         bought = [n for _, n in purchase.rows if id(n) not in own]
         spent = sum(builder.view.offers[n.key].nano_usd_per_hour for n in bought)
-        if not budget.holds(spent, len(bought)):
+        if not limits.holds(spent, len(bought)):
             builder.sim.revert(before)
             purchase, bought, spent = _buy(builder, coming, asked, SHARE), [], 0
         row_of = {row: rows[n.key].pop(0) for row, n in purchase.rows if id(n) in own}
@@ -295,12 +295,14 @@ def _with_what_could_be_bought(
     )
 
 
-def _budget(builder: PlanBuilder, sectors: Sequence[str], after: Sequence[Purchase] = ()) -> Budget:
+def _limits(
+    builder: PlanBuilder, sectors: Sequence[str], after: Sequence[Purchase] = ()
+) -> PurchaseLimits:
     """Return what may be bought after purchases.
 
     A sector's own limit counts if it is the only one.
     """
-    found = purchase_budget(builder, *(sectors if len(sectors) == 1 else ()))
+    found = purchase_limits(builder, *(sectors if len(sectors) == 1 else ()))
     return found.less(sum(p.nano_usd for p in after), sum(len(p.rows) for p in after))
 
 
@@ -359,7 +361,7 @@ def _buy(
     offers: Sequence[Offer],
     asked: Wanting,
     share: float = 1.0,
-    budget: Budget = UNBOUNDED,
+    limits: PurchaseLimits = NO_PURCHASE_LIMITS,
 ) -> Purchase:
     """Return a purchase, searched for with this share of the search budget."""
     wants = [(waiting.pod_class, count) for waiting, count in asked]
@@ -367,7 +369,7 @@ def _buy(
     table = OfferTable(builder.sim, offers)
     return buy(
         builder.sim,
-        PurchaseRequest(wants=wants, table=table, search_seconds=seconds, budget=budget),
+        PurchaseRequest(wants=wants, table=table, search_seconds=seconds, limits=limits),
     )
 
 

@@ -6,7 +6,7 @@ from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.cost_limits import cost_limits
 from reconciler.planner.fleets.inventory import FleetStatus
 from reconciler.planner.money import usd
-from reconciler.planner.offers import purchase_budget
+from reconciler.planner.offers import purchase_limits
 from reconciler.planner.policies.scale_up.closed_fleets import Found
 from reconciler.planner.raise_limits import exhausted, raise_limits
 
@@ -18,21 +18,21 @@ _HELD_BACK: Found = (
 
 
 def limit_reached(
-    builder: PlanBuilder, status: FleetStatus, *, over_budget: bool, held_back: bool
+    builder: PlanBuilder, status: FleetStatus, *, over_limits: bool, held_back: bool
 ) -> Found | None:
     """Return the code, the numbers and the kind of what prevents one more node of the fleet.
 
     Args:
         builder: The plan so far.
         status: The fleet.
-        over_budget: Whether a limit on purchases left something out.
+        over_limits: Whether a limit on purchases left something out.
         held_back: Whether pods were left out for the sake of higher priorities.
     """
     price = builder.view.offers[status.key].nano_usd_per_hour
-    budget = purchase_budget(builder, status.settings.sector)
-    if held_back and (not over_budget or budget.allows(price)):
+    limits = purchase_limits(builder, status.settings.sector)
+    if held_back and (not over_limits or limits.allows(price)):
         return _HELD_BACK
-    return _over_the_limit(builder, status) if over_budget else None
+    return _over_the_limit(builder, status) if over_limits else None
 
 
 def _over_the_limit(builder: PlanBuilder, status: FleetStatus) -> Found:

@@ -8,7 +8,7 @@ import numpy as np
 from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.capacity.one_by_one import CHAIN_MAX
 from reconciler.planner.capacity.problem.offer_table import OfferTable
-from reconciler.planner.offers import offer_of, purchase_budget
+from reconciler.planner.offers import offer_of, purchase_limits
 from reconciler.planner.placement.arrays import BoolArray, IntArray
 from reconciler.planner.placement.fill import fill, tightness, without_torn
 from reconciler.planner.placement.preferences import Preferences
@@ -229,8 +229,8 @@ def _most_on_new_node(builder: PlanBuilder, waiting: WaitingClass) -> int:
         for status in builder.view.inventory.fleets
         if status.settings.sector in waiting.sectors and not status.unavailable
     ]
-    budgets = {s: purchase_budget(builder, s) for s in sorted(waiting.sectors)}
-    priced = [(budgets[s.settings.sector], offer_of(builder, s)) for s in fleets]
+    limits = {s: purchase_limits(builder, s) for s in sorted(waiting.sectors)}
+    priced = [(limits[s.settings.sector], offer_of(builder, s)) for s in fleets]
     offers = [offer for left, offer in priced if left.allows(offer.node.nano_usd_per_hour)]
     table = OfferTable(builder.sim, offers)
     slots = table.slots_uninflated(waiting.pod_class)[table.feasible(waiting.pod_class)]

@@ -10,10 +10,10 @@ import numpy as np
 from reconciler.model.ids import FleetKey, Region
 from reconciler.model.text import counted_noun
 from reconciler.planner.builder import PlanBuilder
+from reconciler.planner.builder_values import TargetReason
 from reconciler.planner.capacity.problem.purchase import Purchase
 from reconciler.planner.fleets.inventory import FleetStatus
 from reconciler.planner.offers import evened_out_with, preferred_less
-from reconciler.planner.removal import TargetReason
 from reconciler.planner.reservations import Reservation, WaitingClass
 
 

@@ -46,7 +46,7 @@ def explain(
     sectors: Collection[str],
     fleets: Sequence[FleetStatus],
     *,
-    over_budget: bool,
+    over_limits: bool,
 ) -> None:
     """Record why each fleet of its sectors cannot take what is left of each class.
 
@@ -55,7 +55,7 @@ def explain(
         members: The classes, all of the same sectors.
         sectors: Their sectors.
         fleets: The fleets of these, as far as they are known.
-        over_budget: Whether a limit on purchases has been reached.
+        over_limits: Whether a limit on purchases has been reached.
     """
     if not members:
         return
@@ -80,7 +80,7 @@ def explain(
                 detail = _static_detail(waiting.pod_class, refusal, fleet.row, fleet.labels)
                 found: Found = refusal, detail, ""
             else:
-                found = _why(builder, waiting, fleet, column, hopeless, over_budget=over_budget)
+                found = _why(builder, waiting, fleet, column, hopeless, over_limits=over_limits)
             reason = told.get(found)
             if reason is None:
                 code, detail, kind = found
@@ -130,7 +130,7 @@ def _refuse(builder: PlanBuilder, waiting: WaitingClass, reasons: tuple[Reason, 
 
 
 def why(
-    builder: PlanBuilder, waiting: WaitingClass, status: FleetStatus, *, over_budget: bool
+    builder: PlanBuilder, waiting: WaitingClass, status: FleetStatus, *, over_limits: bool
 ) -> tuple[str, str]:
     """Return the code and the numbers of what excludes the class from the fleet's new nodes."""
     fleet = _Fleet.of(builder, status)
@@ -140,7 +140,7 @@ def why(
     refusal = builder.sim.refusal(waiting.pod_class, fleet.kind)
     if refusal:
         return refusal, _static_detail(waiting.pod_class, refusal, fleet.row, fleet.labels)
-    return _why(builder, waiting, fleet, column, hopeless, over_budget=over_budget)[:2]
+    return _why(builder, waiting, fleet, column, hopeless, over_limits=over_limits)[:2]
 
 
 def _asked(builder: PlanBuilder, pod_class: PodClass) -> IntArray:
@@ -169,7 +169,7 @@ def _why(  # noqa: PLR0911 - a list of possible reasons, the first that holds
     scarcest: int | None,
     hopeless: tuple[str, str] | None,
     *,
-    over_budget: bool,
+    over_limits: bool,
 ) -> Found:
     """Return what `why` returns, and the kind, for a class that the static filters allow.
 
@@ -179,7 +179,7 @@ def _why(  # noqa: PLR0911 - a list of possible reasons, the first that holds
         fleet: The fleet.
         scarcest: The resource of which a new node has too little.
         hopeless: The rule between pods that refuses every node, if one does.
-        over_budget: Whether a limit on purchases has been reached.
+        over_limits: Whether a limit on purchases has been reached.
     """
     status, pod_class = fleet.status, waiting.pod_class
     if scarcest is not None:
@@ -199,7 +199,7 @@ def _why(  # noqa: PLR0911 - a list of possible reasons, the first that holds
     if fleet.full is not None:
         return (*found, "") if found and certain else fleet.full
     limit = limit_reached(
-        builder, status, over_budget=over_budget, held_back=number in purchases.held_back
+        builder, status, over_limits=over_limits, held_back=number in purchases.held_back
     )
     if found and (certain or limit is None):
         return *found, ""

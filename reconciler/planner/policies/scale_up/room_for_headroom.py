@@ -7,9 +7,9 @@ Without this, plan after plan would buy another until the first nodes have joine
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from reconciler.planner.asked_headroom import largest_first, may_hold_headroom, pieces_asked_for
 from reconciler.planner.builder import PlanBuilder
-from reconciler.planner.fleets.headroom import HeadroomPieces
+from reconciler.planner.headroom.demand import largest_first, may_hold_headroom, pieces_asked_for
+from reconciler.planner.headroom.pieces import HeadroomPieces
 from reconciler.planner.placement.arrays import BoolArray
 from reconciler.planner.placement.fill import fill, tightness
 from reconciler.planner.policies.scale_up.launching import (

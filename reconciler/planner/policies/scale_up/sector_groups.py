@@ -24,7 +24,7 @@ class SectorGroup:
     offered: Offered = field(default_factory=Offered)
     nano_usd_per_hour: int = 0
     """The cost of what was bought for it."""
-    over_budget: set[int] = field(default_factory=set)
+    over_limits: set[int] = field(default_factory=set)
     """Numbers of its classes for which a limit on purchases left something out."""
     asked_at: dict[int, int] = field(default_factory=dict)
     """By class number, how many reservations the plan had when it last bought for the class."""

@@ -13,14 +13,14 @@ from reconciler.planner.capacity.held_spreads import buy_holding_spreads
 from reconciler.planner.capacity.one_by_one import CHAIN_MAX
 from reconciler.planner.capacity.problem.offer_table import OfferTable, Want
 from reconciler.planner.capacity.problem.purchase import (
-    Budget,
     Purchase,
+    PurchaseLimits,
     PurchaseRequest,
     restore,
 )
 from reconciler.planner.cost_limits import cost_limits
 from reconciler.planner.fleets.inventory import FleetStatus
-from reconciler.planner.offers import offer_of, purchase_budget
+from reconciler.planner.offers import offer_of, purchase_limits
 from reconciler.planner.placement.arrays import IntArray
 from reconciler.planner.placement.fill import tightness
 from reconciler.planner.policies.scale_up.overflow import (
@@ -57,8 +57,8 @@ def buy_for_sectors(builder: PlanBuilder, free_before: IntArray) -> None:
         fleets = _fleets_of(builder, group)
         left = [w for w in group.members if w.left]
         for over in (False, True):
-            chosen = [w for w in left if (w.pod_class.number in group.over_budget) is over]
-            explain(builder, chosen, group.sectors, fleets, over_budget=over)
+            chosen = [w for w in left if (w.pod_class.number in group.over_limits) is over]
+            explain(builder, chosen, group.sectors, fleets, over_limits=over)
 
 
 def _buy_for_followers(builder: PlanBuilder, groups: Sequence[SectorGroup]) -> None:
@@ -104,7 +104,7 @@ def _buy_for_group(builder: PlanBuilder, group: SectorGroup, members: list[Waiti
                 and not awaits_answer(builder, w, silent, tier)
             ]
             if usable and wanting and _buy_tier(builder, group, wanting, usable):
-                group.over_budget.update(w.pod_class.number for w in level)
+                group.over_limits.update(w.pod_class.number for w in level)
         group.asked_at.update((w.pod_class.number, len(builder.reservations)) for w in level)
     group.nano_usd_per_hour += builder.purchases.nano_usd_per_hour - before
 
@@ -171,7 +171,7 @@ def _buy_tier(
 
     Pods that fewer fleets may serve come first: the others may use the room that these leave.
     """
-    over_budget = False
+    over_limits = False
     by_allowed = _by_allowed(builder, wanting, usable)
     for allowed in sorted(by_allowed, key=len):
         classes = by_allowed[allowed]
@@ -179,8 +179,8 @@ def _buy_tier(
             _use_what_was_bought(builder, classes)
             classes = [w for w in classes if w.left]
         if classes:
-            over_budget |= _buy_from(builder, group, classes, [usable[i] for i in allowed])
-    return over_budget
+            over_limits |= _buy_from(builder, group, classes, [usable[i] for i in allowed])
+    return over_limits
 
 
 def _by_allowed(
@@ -219,13 +219,13 @@ def _buy_from(
         return True
     mark = builder.sim.fork()
     table = OfferTable(builder.sim, [offer_of(builder, status) for status in usable])
-    budget = purchase_budget(builder, *(() if several else group.sectors))
-    purchase = _bought(builder, group, [(w.pod_class, w.left) for w in classes], table, budget)
+    limits = purchase_limits(builder, *(() if several else group.sectors))
+    purchase = _bought(builder, group, [(w.pod_class, w.left) for w in classes], table, limits)
     exceeded = _sectors_exceeded(builder, group, purchase)
     if not exceeded:
         group.offered.note(table, purchase)
         record(builder, classes, purchase)
-        return purchase.over_budget or len(usable) < len(fleets)
+        return purchase.over_limits or len(usable) < len(fleets)
     builder.sim.revert(mark)
     group.offered.note_choice(table)
     levels = _by_priority(classes)
@@ -259,17 +259,17 @@ def _buy_by_priority(
     Priorities that no sector's limit affects any more are one purchase.
     """
     limited_sectors = _limits(builder, group).keys()
-    over_budget = False
+    over_limits = False
     for place, level in enumerate(levels):
         left = _affordable(builder, group, affordable)
         limited = any(status.settings.sector in limited_sectors for status in left)
         wanting = level if limited else list(chain(*levels[place:]))
         _use_what_was_bought(builder, wanting)
         if pending := [w for w in wanting if w.left]:
-            over_budget |= _buy_from(builder, group, pending, fleets)
+            over_limits |= _buy_from(builder, group, pending, fleets)
         if not limited:
             break
-    return over_budget
+    return over_limits
 
 
 def _limits(builder: PlanBuilder, group: SectorGroup) -> dict[str, int]:
@@ -317,7 +317,7 @@ def _buy_by_sector(
     for table, purchase in best:
         group.offered.note(table, purchase)
         record(builder, classes, purchase)
-    return any(purchase.over_budget for _, purchase in best)
+    return any(purchase.over_limits for _, purchase in best)
 
 
 _Bought = Sequence[tuple[OfferTable, Purchase]]
@@ -337,15 +337,15 @@ def _from_sectors(
 ) -> _Bought:
     """Return a purchase from each sector for what those before it leave; none is recorded."""
     found: list[tuple[OfferTable, Purchase]] = []
-    wants, budget = [(w.pod_class, w.left) for w in classes], purchase_budget(builder)
+    wants, limits = [(w.pod_class, w.left) for w in classes], purchase_limits(builder)
     for sector in order:
         own = [offer_of(builder, s) for s in fleets if s.settings.sector == sector]
         if own and wants:
             table = OfferTable(builder.sim, own)
-            within = purchase_budget(builder, sector).and_within(budget)
+            within = purchase_limits(builder, sector).and_within(limits)
             purchase = _bought(builder, group, wants, table, within)
             found.append((table, purchase))
-            budget = budget.less(purchase.nano_usd, len(purchase.rows))
+            limits = limits.less(purchase.nano_usd, len(purchase.rows))
             wants = unserved(purchase, wants)
     return found
 
@@ -355,15 +355,15 @@ def _bought(
     group: SectorGroup,
     wants: Sequence[Want],
     table: OfferTable,
-    budget: Budget,
+    limits: PurchaseLimits,
 ) -> Purchase:
-    """Return a purchase within a budget; it is not recorded."""
+    """Return a purchase within limits; it is not recorded."""
     sectors = builder.view.settings.sectors
     request = PurchaseRequest(
         wants=wants,
         table=table,
         expander=next(s.expander for s in sectors if s.name in group.sectors),
-        budget=budget,
+        limits=limits,
         search_seconds=builder.view.settings.search_budget_seconds,
         promised=cache(partial(promised_places, builder)),
     )

@@ -8,7 +8,8 @@ from msgspec.json import Decoder, Encoder
 
 from reconciler.model.binding import KeptProof
 from reconciler.model.ids import FleetId
-from reconciler.records.kubernetes.fields import printable, utc
+from reconciler.model.text import replace_surrogates
+from reconciler.records.kubernetes.fields import utc
 
 FLEETS_MAX: Final = 300
 """How many fleets are read at most."""
@@ -36,8 +37,8 @@ def decode_proof(text: str) -> KeptProof:
         raise ValueError(f"{len(text)} characters are not a proof that this program wrote")
     wire = _KEPT_PROOF.decode(text)
     return KeptProof(
-        cluster_uid=printable(wire.cluster_uid),
-        fleets=tuple(FleetId(printable(each)) for each in wire.fleets[:FLEETS_MAX]),
+        cluster_uid=replace_surrogates(wire.cluster_uid),
+        fleets=tuple(FleetId(replace_surrogates(each)) for each in wire.fleets[:FLEETS_MAX]),
         proven_at=utc(wire.proven_at) or wire.proven_at,
     )
 

@@ -14,7 +14,8 @@ from reconciler.model.cluster import Taint, TaintEffect
 from reconciler.model.frozen import NO_LABELS, FrozenMap, Labels
 from reconciler.model.ids import Region, ResourceName
 from reconciler.model.saved_state import NODE_FACTS_MAX, FailureKind, SavedFleetState
-from reconciler.records.kubernetes.fields import printable, utc
+from reconciler.model.text import replace_surrogates
+from reconciler.records.kubernetes.fields import utc
 
 FLEETS_MAX = 300
 """How many are written at most."""
@@ -84,27 +85,27 @@ def decode_fleet(each: SavedFleetWire) -> SavedFleetState:
         unavailable_until=utc(each.unavailable_until),
         failures=each.failures,
         last_error_at=utc(each.last_error_at),
-        reason=printable(each.reason),
+        reason=replace_surrogates(each.reason),
         failure=_failure(each.failure),
         below_target_since=utc(each.below_target_since),
         silent_since=utc(each.silent_since),
         stuck_in_a_row=each.stuck_in_a_row,
-        stuck_because=printable(each.stuck_because),
+        stuck_because=replace_surrogates(each.stuck_because),
         last_stuck_launched_at=utc(each.last_stuck_launched_at),
         learned=FrozenMap(islice(sorted(each.learned.items()), RESOURCES_MAX)),
-        learned_version=printable(each.learned_version),
+        learned_version=replace_surrogates(each.learned_version),
         unseen_since=utc(each.unseen_since),
         node_labels=Labels(islice(sorted(each.node_labels.items()), NODE_FACTS_MAX)),
         node_taints=tuple(
             Taint(key=t.key, value=t.value, effect=t.effect)
             for t in each.node_taints[:NODE_FACTS_MAX]
         ),
-        node_template=printable(each.node_template),
+        node_template=replace_surrogates(each.node_template),
         nodes_gone_since=utc(each.nodes_gone_since),
-        halted_version=printable(each.halted_version),
-        halted_because=printable(each.halted_because),
-        resumed_version=printable(each.resumed_version),
-        canary_version=printable(each.canary_version),
+        halted_version=replace_surrogates(each.halted_version),
+        halted_because=replace_surrogates(each.halted_because),
+        resumed_version=replace_surrogates(each.resumed_version),
+        canary_version=replace_surrogates(each.canary_version),
         canary_since=utc(each.canary_since),
         canary_seen_at=utc(each.canary_seen_at),
         canary_proven=each.canary_proven,

@@ -7,7 +7,8 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from reconciler.model.saved_state import InterruptedPool
-from reconciler.records.kubernetes.fields import printable, utc
+from reconciler.model.text import replace_surrogates
+from reconciler.records.kubernetes.fields import utc
 
 POOLS_MAX = 200
 """How many pools are written and read at most; the latest are kept."""
@@ -27,8 +28,8 @@ def decode_pools(wires: Iterable[PoolWire]) -> tuple[InterruptedPool, ...]:
     """Read the pools."""
     return tuple(
         InterruptedPool(
-            instance_type=printable(each.instance_type),
-            zone=printable(each.zone),
+            instance_type=replace_surrogates(each.instance_type),
+            zone=replace_surrogates(each.zone),
             at=utc(each.at) or each.at,
         )
         for each in tuple(wires)[:POOLS_MAX]

@@ -8,7 +8,8 @@ from msgspec import Meta, Struct
 
 from reconciler.model.ids import InstanceId
 from reconciler.model.saved_state import ProtectedInstance
-from reconciler.records.kubernetes.fields import printable, utc
+from reconciler.model.text import replace_surrogates
+from reconciler.records.kubernetes.fields import utc
 
 PROTECTED_MAX = 200
 """How many instances are written and read at most; the latest are kept."""
@@ -26,7 +27,9 @@ class ProtectedWire(Struct, gc=False):
 def decode_protected(wires: Iterable[ProtectedWire]) -> tuple[ProtectedInstance, ...]:
     """Read the instances."""
     return tuple(
-        ProtectedInstance(instance=InstanceId(printable(each.instance)), at=utc(each.at) or each.at)
+        ProtectedInstance(
+            instance=InstanceId(replace_surrogates(each.instance)), at=utc(each.at) or each.at
+        )
         for each in tuple(wires)[:PROTECTED_MAX]
     )
 

@@ -7,8 +7,8 @@ from collections.abc import Hashable, Iterable
 from datetime import timedelta
 from typing import cast
 
+from reconciler.model.int_or_string import scaled_value
 from reconciler.sandbox.cluster.clock import format_time, parse_time
-from reconciler.sandbox.cluster.controllers.deployment import share
 from reconciler.sandbox.cluster.objects.api import Api
 from reconciler.sandbox.cluster.objects.conditions import set_condition
 from reconciler.sandbox.cluster.objects.resources import (
@@ -85,12 +85,12 @@ class BudgetController:
         most, fewest = spec.get("maxUnavailable"), spec.get("minAvailable")
         if most is not None:
             expected = self._scale_of(pods)
-            return expected, max(0, expected - share(most, expected, up=True))
+            return expected, max(0, expected - scaled_value(most, expected, up=True))
         if isinstance(fewest, int):
             return len(pods), fewest
         if fewest is not None:
             expected = self._scale_of(pods)
-            return expected, share(fewest, expected, up=True)
+            return expected, scaled_value(fewest, expected, up=True)
         return 0, 0
 
     def _scale_of(self, pods: list[Entry]) -> int:

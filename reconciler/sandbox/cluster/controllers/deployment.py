@@ -2,11 +2,11 @@
 
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
-from math import ceil, floor
 from typing import Any, cast
 
 import orjson
 
+from reconciler.model.int_or_string import scaled_value
 from reconciler.sandbox.cluster.clock import format_time
 from reconciler.sandbox.cluster.objects.api import Api
 from reconciler.sandbox.cluster.objects.conditions import get_condition, set_condition
@@ -26,14 +26,6 @@ _REVISION = "deployment.kubernetes.io/revision"
 _HASH_LABEL = "pod-template-hash"
 
 
-def share(value: int | str, total: int, *, up: bool) -> int:
-    """Return an IntOrString of `total`: a number, or a percentage rounded up or down."""
-    if isinstance(value, int):
-        return value
-    exact = int(value.rstrip("%")) * total / 100
-    return ceil(exact) if up else floor(exact)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Rollout:
     deployment: Entry
@@ -48,8 +40,8 @@ class _Rollout:
     def bounds(self) -> tuple[int, int]:
         """Return the maximum of pods at once, and the minimum of available pods."""
         rolling = self.deployment.body["spec"]["strategy"].get("rollingUpdate") or {}
-        surge = share(rolling.get("maxSurge", 0), self.replicas, up=True)
-        missing = share(rolling.get("maxUnavailable", 0), self.replicas, up=False)
+        surge = scaled_value(rolling.get("maxSurge", 0), self.replicas, up=True)
+        missing = scaled_value(rolling.get("maxUnavailable", 0), self.replicas, up=False)
         if not surge and not missing:
             missing = 1
         return self.replicas + surge, self.replicas - missing
@@ -228,7 +220,7 @@ class DeploymentController:
     def _fewest(entry: Entry) -> int:
         spec = entry.body["spec"]
         rolling = spec["strategy"].get("rollingUpdate") or {}
-        return int(spec["replicas"]) - share(
+        return int(spec["replicas"]) - scaled_value(
             rolling.get("maxUnavailable", 0), int(spec["replicas"]), up=False
         )
 

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from reconciler.adapters.kubernetes.event_log import (
-    OBJECT_BURST,
+    OBJECT_BUCKET,
     OBJECTS_MAX,
     QUEUE_MAX,
     REPEAT_SECONDS,
@@ -72,7 +72,7 @@ def test_chatty_object_is_cut_off_and_others_are_not() -> None:
     """One flapping node must not fill the cluster's Events."""
     scene = Scene()
     taken = sum(scene.log.add(replace(EVENT, message=str(n))) for n in range(100))
-    assert taken == OBJECT_BURST
+    assert taken == OBJECT_BUCKET.capacity
     assert scene.log.add(replace(EVENT, name="api-2"))
     scene.clock.advance(300)
     assert scene.log.add(replace(EVENT, message="later"))

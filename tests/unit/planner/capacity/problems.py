@@ -7,8 +7,8 @@ from random import Random  # noqa: TID251 - problems are named by their seed
 import numpy as np
 
 from reconciler.planner.capacity.problem.problem import Item, Offer, Problem, state_problem
-from reconciler.planner.opening import open_builder
 from reconciler.planner.placement.arrays import UNLIMITED, FloatArray, IntArray
+from reconciler.planner.plan_opening import open_builder
 from tests.builders import make_fleet_settings, make_pod, make_settings, make_snapshot
 
 

@@ -10,7 +10,7 @@ from reconciler.config.planning.settings import DEFAULT_BUDGETS
 from reconciler.model.actions import SetCapacity, TaintNode
 from reconciler.model.cluster import Node
 from reconciler.model.plan import Plan
-from reconciler.planner.disruption.limits.budgets import is_in_force
+from reconciler.planner.disruption.limits.disruption_budgets import is_in_force
 from reconciler.planner.disruption_settings import DisruptionBudget, ScaleInSettings
 from reconciler.planner.settings import FleetSettings
 from tests.builders import (

@@ -12,8 +12,8 @@ from reconciler.model.snapshot import Snapshot
 from reconciler.planner.explain.answers import PodExplanation
 from reconciler.planner.explain.explain import explain
 from reconciler.planner.planner import plan
-from reconciler.planner.reserve import Reserve
 from reconciler.planner.settings import PlannerSettings
+from reconciler.planner.system_reserve import SystemReserve
 from tests.builders import (
     HOSTNAME,
     ZONE,
@@ -73,10 +73,10 @@ def test_reserve_that_keeps_a_pod_off_is_to_be_lowered(
 ) -> None:
     """Nodes have the room that the pod needs: the advice was to buy a larger size."""
     reserve = amounts(cpu=1, memory="4Gi")
-    settings = make_settings(make_fleet_settings("small"), reserve=Reserve(amounts=reserve))
+    settings = make_settings(make_fleet_settings("small"), reserve=SystemReserve(amounts=reserve))
     pod = make_pod(cpu=cpu, memory=memory)
     assert advice in explained(make_snapshot(pod), settings).fleets[0].ways
-    lower = Reserve(amounts=amounts(cpu="500m", memory="2Gi"))
+    lower = SystemReserve(amounts=amounts(cpu="500m", memory="2Gi"))
     settings = make_settings(make_fleet_settings("small"), reserve=lower)
     assert not plan(make_snapshot(pod), settings).unplaceable
 
@@ -86,7 +86,7 @@ def test_reserve_is_not_to_be_lowered_below_what_system_and_daemons_take(
     cpu: str, daemon_cpu: str
 ) -> None:
     """A node would be bought, and the pod wait on."""
-    reserve = Reserve(amounts=amounts(cpu=1, memory="4Gi"))
+    reserve = SystemReserve(amounts=amounts(cpu=1, memory="4Gi"))
     settings = make_settings(make_fleet_settings("small"), reserve=reserve)
     daemon = make_daemon_set(cpu=daemon_cpu, memory="1Mi")
     found = explained(make_snapshot(make_pod(cpu=cpu), daemon_sets=(daemon,)), settings)

@@ -9,8 +9,8 @@ from reconciler.model.fleet import NODE_TEMPLATE, Fleet
 from reconciler.model.frozen import FrozenMap
 from reconciler.model.ids import FleetId
 from reconciler.model.quantity import format_amount
-from reconciler.planner.reserve import Reserve
 from reconciler.planner.settings import FleetSettings
+from reconciler.planner.system_reserve import SystemReserve
 from tests.builders import (
     amounts,
     make_cloud,
@@ -22,11 +22,11 @@ from tests.builders import (
 )
 from tests.unit.planner.fleets.offered import offered
 
-DEFAULT = Reserve(
+DEFAULT = SystemReserve(
     amounts=amounts(cpu=1, memory="2560Mi"), groups_as_eks=frozenset({"cpu", "memory"})
 )
 """Of a config that states no reserve."""
-STATED = Reserve(amounts=amounts(cpu=1, memory="2560Mi"))
+STATED = SystemReserve(amounts=amounts(cpu=1, memory="2560Mi"))
 ONLY_CPU = replace(STATED, groups_as_eks=frozenset({"memory"}))
 ONLY_MEMORY = replace(STATED, groups_as_eks=frozenset({"cpu"}))
 GROUP = make_fleet_settings(provider="asg", auto_scaling_group="workers", managed=False)
@@ -58,14 +58,14 @@ def tagged(memory: str) -> Fleet:
     ],
 )
 def test_group_lacks_what_eks_and_daemons_take_unless_the_config_states_a_reserve(
-    fleet: FleetSettings, reserve: Reserve, daemon_sets: tuple[DaemonSet, ...], left: str
+    fleet: FleetSettings, reserve: SystemReserve, daemon_sets: tuple[DaemonSet, ...], left: str
 ) -> None:
     """The reserve of EC2 Fleets refused pods that ran for a year under Cluster Autoscaler."""
     assert offered(fleet, reserve=reserve, daemon_sets=daemon_sets) == left
 
 
 @pytest.mark.parametrize("reserve", [DEFAULT, STATED, ONLY_CPU, ONLY_MEMORY])
-def test_resources_tag_is_the_allocatable_of_a_node(reserve: Reserve) -> None:
+def test_resources_tag_is_the_allocatable_of_a_node(reserve: SystemReserve) -> None:
     """It states what Cluster Autoscaler planned with: only DaemonSets take of it."""
     cloud = make_cloud(tagged("15Gi"))
     assert offered(GROUP, cloud=cloud, reserve=reserve) == "15Gi"

@@ -7,7 +7,7 @@ import pytest
 from reconciler.model.cluster import Pod, PodDisruptionBudget
 from reconciler.model.frozen import Labels
 from reconciler.model.selectors import LabelSelector
-from reconciler.planner.budgets import BudgetLedger
+from reconciler.planner.pod_disruption_budgets import BudgetLedger
 from tests.builders import make_pod, selecting
 from tests.unit.planner.counted_lines import CountedLine
 

@@ -9,7 +9,7 @@ from reconciler.model.actions import TaintNode
 from reconciler.model.plan import Plan
 from reconciler.planner.disruption.candidate import Candidate
 from reconciler.planner.disruption.examined_nodes import EXAMINED_MAX
-from reconciler.planner.disruption.replacement import departures
+from reconciler.planner.disruption.replacement import removal_trials
 from reconciler.planner.disruption.replacement.conflict import ReplacementConflict
 from reconciler.planner.disruption_settings import DisruptionBudget, ScaleInSettings
 from reconciler.planner.settings import FleetSettings
@@ -87,7 +87,7 @@ def test_nodes_that_have_places_elsewhere_too_are_not_compared_with_more_expensi
             asked.append(candidate.node.name)
             return super().conflicting_candidate(candidate, *given)
 
-    monkeypatch.setattr(departures, "ReplacementConflict", Counted)
+    monkeypatch.setattr(removal_trials, "ReplacementConflict", Counted)
     many = ScaleInSettings(non_empty_at_once_max=EXAMINED_MAX)
     small, six, large = (replace(f, scale_in=many) for f in (SMALL, SIX, eight("0.20")))
     nodes, pods = [], []

@@ -1,0 +1,1 @@
+"""The next step of drains, and of decisions about sets of nodes, that earlier plans began."""

@@ -1,0 +1,1 @@
+"""Headroom: what a config asks for, in which pieces, and on which rows they may be placed."""

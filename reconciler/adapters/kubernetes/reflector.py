@@ -213,7 +213,7 @@ class Reflector(threading.Thread):
         if told or self._stopping.is_set():
             return
         if seconds < QUIET_WATCH_SECONDS:
-            what = f"the watch ended after {seconds:.1f} s and told of nothing"
+            what = f"the watch ended after {seconds:.1f} s without an event"
             raise _Silent(self.kind.path, what)
         self.cache.heard()
 

@@ -258,7 +258,7 @@ def test_pods_without_a_sector_are_told_wherever_one_looks(
     [
         ("no list of any kind yet (401 Unauthorized)", "API server denies lists"),
         ("no list of Pod yet (GET /api/v1/pods: 403 no)", "API server denies lists"),
-        ("Pod not heard of for 403 s", "API server unreachable"),
+        ("no answer about Pod for 403 s", "API server unreachable"),
     ],
 )
 def test_denied_lists_are_told_from_a_silent_server(why: str, headline: str) -> None:

@@ -115,7 +115,7 @@ def _rewrite_future_marks(context: DisruptionContext, update: Update) -> None:
     for name, mark in update.batch.items():
         node = context.view.nodes[name]
         if node.annotations[ROLLING_UPDATE] != str(mark):
-            because = "its time lay in the future"
+            because = "its timestamp was in the future"
             context.builder.mark(annotate(node, ROLLING_UPDATE, str(mark), POLICY, because))
 
 

@@ -254,7 +254,7 @@ def _canary_awaited(
         return "the first new node takes no pods yet"
     left = canary.left
     if left is None and not canary.judged:
-        return "whether the first new node works cannot be told now"
+        return "the first new node cannot be judged now (outage or clock difference)"
     if left is None:
         left = min(ready) + timedelta(seconds=rules.canary_seconds) - now
         if left <= timedelta(0):

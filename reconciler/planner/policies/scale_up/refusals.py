@@ -206,7 +206,7 @@ def _why(  # noqa: PLR0911 - a list of possible reasons, the first that holds
     if limit is not None:
         return limit
     if awaits_silent(builder, waiting, status.tier):
-        what = "demand moves to this fleet once another has not answered for a while"
+        what = "the preferred fleets do not answer; demand moves to this fleet if that lasts"
         return "fleet-unavailable", what, "silent"
     what = "demand moves to this region only when the preferred one fails"
     return "fleet-unavailable", what, "later-region"

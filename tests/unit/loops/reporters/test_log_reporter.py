@@ -194,10 +194,10 @@ def test_failed_cycles_are_said_once_while_they_last(scene: Scene) -> None:
 def test_failed_cycle_is_not_said_again_for_other_numbers(scene: Scene) -> None:
     """A cluster that is silent is so for longer each time, which is no other failure."""
     for seconds in (64, 67, 70):
-        scene.cycle(error=Unavailable("cluster", f"pods not heard of for {seconds} s"))
+        scene.cycle(error=Unavailable("cluster", f"no answer about pods for {seconds} s"))
     scene.cycle(error=Unavailable("fleets of us-west-2", "no answer"))
     reasons = [each["reason"] for each in scene.logged("cycle_failed")]
-    assert reasons == ["cluster: pods not heard of for 64 s", "fleets of us-west-2: no answer"]
+    assert reasons == ["cluster: no answer about pods for 64 s", "fleets of us-west-2: no answer"]
 
 
 def test_held_node_is_reported(scene: Scene) -> None:

@@ -288,7 +288,7 @@ def test_fleet_of_the_same_sector_waits_before_it_stands_in_for_a_silent_one() -
         (
             "primary-b",
             "fleet-unavailable",
-            "demand moves to this fleet once another has not answered for a while",
+            "the preferred fleets do not answer; demand moves to this fleet if that lasts",
         ),
     ]
     since = SavedFleetState(fleet="primary-a", region=HOME, silent_since=ago(3600))

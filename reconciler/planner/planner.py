@@ -11,7 +11,7 @@ from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.clocks import is_skewed
 from reconciler.planner.disruption.engine import propose_forced, propose_voluntary
 from reconciler.planner.disruption.limits.removals import settle_removals
-from reconciler.planner.disruption.limits.targets_given_up import give_up_unasked
+from reconciler.planner.disruption.limits.targets_given_up import lower_unneeded_targets
 from reconciler.planner.disruption.limits.unproven_cluster import (
     hold_for_skew,
     hold_unproven,
@@ -80,7 +80,7 @@ def decide(
     if skewed:
         hold_for_skew(builder)
     if not (left_out.removals or skewed):
-        give_up_unasked(builder)
+        lower_unneeded_targets(builder)
     settle_removals(builder)
     return builder
 

@@ -145,13 +145,15 @@ class CachedInstances:
         with self._lock:
             newest = self._known.get(region)
             if newest is None or newest.at <= asked_at:
-                self._known[region] = _FullAnswer(asked_at, asked_at, _said_of(fleets), found)
+                self._known[region] = _FullAnswer(
+                    asked_at, asked_at, _launch_answers(fleets), found
+                )
         return found
 
     def _read_moving(
         self, region: Region, known: _FullAnswer, fleets: Fleets, ask: InstanceRequests
     ) -> Reservations:
-        said = _said_of(fleets)
+        said = _launch_answers(fleets)
         moving = _moving_ids(known.reservations, self._ended_lately(region))
         launching = _launching_ids(fleets, known.fleets)
         if said == known.fleets and not moving and not launching:
@@ -174,7 +176,7 @@ class CachedInstances:
         self._background.begin(region, lambda: self._read_all(region, fleets, ask, pause_seconds))
 
 
-def _said_of(fleets: Fleets) -> frozenset[tuple[Any, ...]]:
+def _launch_answers(fleets: Fleets) -> frozenset[tuple[Any, ...]]:
     return frozenset(map(_count_of, fleets))
 
 

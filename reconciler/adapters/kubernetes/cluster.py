@@ -140,7 +140,7 @@ class KubernetesCluster:
     def wake(self) -> None:
         """End all waits: the program is to stop."""
         self._signal.close()
-        self._transport.hurry()
+        self._transport.skip_pauses()
         for reflector in self._reflectors:
             reflector.cache.stop_waiting()
 

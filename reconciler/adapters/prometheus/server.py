@@ -172,8 +172,8 @@ class PrometheusServer:
 
     def _message_of(self, status: int, document: Mapping[str, Any]) -> str:
         said = " ".join(str(document.get("error") or "").split())[:300]
-        told = f"answered {status}" + (f": {said}" if said else "")
-        return scrub(told, (self._settings.token(),))
+        text = f"answered {status}" + (f": {said}" if said else "")
+        return scrub(text, (self._settings.token(),))
 
 
 def _document(content: bytes) -> Mapping[str, Any]:

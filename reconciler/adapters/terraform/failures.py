@@ -117,9 +117,9 @@ def _errors_of(plain: str, command: str) -> str:
     errors = [part for part in parts if part.startswith("Error: ")]
     if command != "apply" or not errors:
         return " / ".join(" ".join(e.split()) for e in errors or [plain])[:_TEXT_MAX]
-    told = [_of_resource(error) for error in errors[:_ERRORS_MAX]]
+    texts = [_of_resource(error) for error in errors[:_ERRORS_MAX]]
     more = [f"{len(errors) - _ERRORS_MAX} more"] if len(errors) > _ERRORS_MAX else []
-    return f"{len(errors)} failed: " + " / ".join([*told, *more])
+    return f"{len(errors)} failed: " + " / ".join([*texts, *more])
 
 
 def _of_resource(error: str) -> str:

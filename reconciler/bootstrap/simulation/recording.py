@@ -158,7 +158,7 @@ def record_cluster(
     """Record what comes, changes and ends in a cluster until it is time, or the clock is stopped.
 
     What was before the first look is no part of the recording. Later the API server may be away
-    for as long as it likes: its absence is told, and what has changed meanwhile counts from the
+    for as long as it likes: its absence is reported, and what has changed meanwhile counts from the
     next look on.
 
     Raises:

@@ -177,7 +177,7 @@ class GitopsLoop:
                 pace.failed(self._tip)
                 report(error)
             if self._woken.wait(pace.pause_seconds()):
-                pace.hurry()
+                pace.make_due()
             self._woken.clear()
 
     def wake(self) -> None:

@@ -15,7 +15,7 @@ from reconciler.planner.fleets.binding import judge_binding
 from reconciler.planner.fleets.health import (
     MISSING,
     SILENT,
-    Signs,
+    HealthSignals,
     launched_to_join,
     read_signs,
     saved_states_after,
@@ -185,7 +185,7 @@ class _FleetJoiner:
     joined: Mapping[FleetKey, frozenset[NodeName]]
     """Those that have joined."""
     set_aside: frozenset[NodeName]
-    signs: Mapping[FleetKey, Signs]
+    signs: Mapping[FleetKey, HealthSignals]
     """What EC2 shows of each fleet; empty without EC2's answers."""
     saved_states: Mapping[tuple[str, Region], SavedFleetState]
 

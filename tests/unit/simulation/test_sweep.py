@@ -120,7 +120,7 @@ def test_recommendation_says_that_fewer_pods_are_left_without_a_node() -> None:
     """It read as if the sweep recommended what is dearer and lets pods wait longer."""
     found = summary(points(["x=1,5"]), [run(20, 40, left=2, deleted=1), run(60, 55)])
     assert found["recommendation"] == (
-        "x 5 instead of 1: 200.0% dearer, p95 waiting +15.0 s, 3 fewer pods without a node."
+        "x 5 instead of 1: 200.0% more expensive, p95 waiting +15.0 s, 3 fewer pods without a node."
     )
 
 

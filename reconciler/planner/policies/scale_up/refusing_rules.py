@@ -69,7 +69,7 @@ def _may_come_right(sim: Simulation, pod_class: PodClass, row: RowSpec) -> bool:
         return True
     keys = shared_keys(sim.links(pod_class))
     place = tuple(sim.topologies[key].place_of(row.variants) for key in keys)
-    return SharedRules(sim, pod_class, keys, None).may_come_right(place)
+    return SharedRules(sim, pod_class, keys, None).some_zone_allowed(place)
 
 
 @dataclass(frozen=True, slots=True)

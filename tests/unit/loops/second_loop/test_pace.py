@@ -52,5 +52,5 @@ def test_who_wakes_the_loop_ends_the_pause_of_a_failing_turn() -> None:
     pace = GitopsPace(ManualClock(), 30, 600)
     pace.failed(TIP)
     assert not pace.turn_is_due()
-    pace.hurry()
+    pace.make_due()
     assert pace.turn_is_due()

@@ -166,7 +166,7 @@ def test_watch_after_an_interruption_ends_before_a_quiet_kind_is_stale(tmp_path:
     transport = connect(kubeconfig(tmp_path, "http://127.0.0.1:1"))
     cache = Cache("Pod", ThreadedChangeSignal(), lambda: seconds[0])
     reflector = Reflector(KINDS[0], transport, cache, ObjectDecoder(), lambda: seconds[0])
-    cache.heard()
+    cache.note_answer()
     seconds[0] = 45.0
     lasting = Lasting(seconds, 10.0)
     lasting.follow(reflector, transport)

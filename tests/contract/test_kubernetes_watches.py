@@ -174,7 +174,7 @@ def test_server_that_comes_up_late_is_waited_for(tmp_path: Path) -> None:
     for _ in range(UNREACHED_MAX):
         cache.failed("connection refused", lasting=True)
     assert not cache.wait_synced(LONG_SECONDS)
-    cache.heard()
+    cache.note_answer()
     waiter = threading.Thread(target=cache.wait_synced, args=(LONG_SECONDS,), daemon=True)
     waiter.start()
     assert waiter.is_alive(), "it waits again"

@@ -153,10 +153,10 @@ class CachedInstances:
     def _read_moving(
         self, region: Region, known: _FullAnswer, fleets: Fleets, ask: InstanceRequests
     ) -> Reservations:
-        said = _launch_answers(fleets)
+        answers = _launch_answers(fleets)
         moving = _moving_ids(known.reservations, self._ended_lately(region))
         launching = _launching_ids(fleets, known.fleets)
-        if said == known.fleets and not moving and not launching:
+        if answers == known.fleets and not moving and not launching:
             return known.reservations
         asked_at = self._monotonic()
         newer = ask.newer_instances(asked_at - known.newest_at, launching, moving)
@@ -166,7 +166,7 @@ class CachedInstances:
         with self._lock:
             if self._known.get(region) is known:  # else a full answer came in the meantime
                 self._known[region] = replace(
-                    known, newest_at=asked_at, fleets=said, reservations=merged
+                    known, newest_at=asked_at, fleets=answers, reservations=merged
                 )
         return merged
 

@@ -164,8 +164,9 @@ class Cache:
 
         Args:
             found: The list.
-            after_silence: Whether the server did not answer for long before it. Then it shows kubelets as
-                they were before they reached the server again, and another one has to agree with it.
+            after_silence: Whether the server did not answer for long before it. Then it shows
+                kubelets as they were before they reached the server again, and another one has to
+                agree with it.
         """
         with self._lock:
             before, self._held = self._held, found

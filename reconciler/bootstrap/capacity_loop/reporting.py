@@ -101,7 +101,7 @@ class Reporting:
 
     def _spans(self, endpoint: str) -> "OtlpSpans":
         """Return the exporter; its SDK is an extra and slow, so it is imported only here."""
-        from reconciler.adapters.opentelemetry import OtlpSpans  # noqa: PLC0415 - as said above
+        from reconciler.adapters.opentelemetry import OtlpSpans  # noqa: PLC0415 - see above
 
         return OtlpSpans(
             endpoint,

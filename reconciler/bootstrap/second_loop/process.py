@@ -142,7 +142,7 @@ class SecondLoop:
             with suppress(BlockingIOError, BrokenPipeError):
                 os.write(process.stdin.fileno(), ACT if self._may_act() else STAND_BY)
             if time.monotonic() - life.last_message_seconds > self._silent_seconds_max:
-                life.fault = f"it said nothing for {self._silent_seconds_max:g} s"
+                life.fault = f"it sent nothing for {self._silent_seconds_max:g} s"
             with suppress(subprocess.TimeoutExpired):
                 process.wait(0.05 if self._stopped.is_set() else TELL_SECONDS)
         self._end(process)
@@ -163,7 +163,7 @@ class SecondLoop:
         stream = life.process.stdout
         for line in iter(lambda: stream.readline(LINE_BYTES_MAX + 1), b""):
             if len(line) > LINE_BYTES_MAX:
-                life.fault = f"it said more than {LINE_BYTES_MAX} bytes in one line"
+                life.fault = f"it sent more than {LINE_BYTES_MAX} bytes in one line"
                 return
             try:
                 message = decode(line)

@@ -63,7 +63,7 @@ def take_inventory(snapshot: Snapshot, settings: PlannerSettings) -> Inventory:
     joined = find_joined(snapshot, settings, nodes, shown, instance_of_node, at_work, dead)
     binding = judge_binding(snapshot, settings)
     doubtful = _is_doubtful(snapshot, binding, stuck, owners)
-    # That an instance ended by itself is said by EC2 alone.
+    # That an instance ended by itself is known from EC2 alone.
     believed = (*find_ended(snapshot, settings), *(() if doubtful else stuck))
     signs = read_signs(snapshot, settings, live, believed, joined)
     known = saved_states_after(snapshot, signs, settings)

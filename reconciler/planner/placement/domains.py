@@ -228,7 +228,7 @@ class SharedRules:
     def _spread_allows(self, rule: SpreadRule, at: int, assumed: int | None = None) -> bool:
         """Return whether the skew allows one more.
 
-        `assumed` as if all of an open domain were there.
+        With `assumed` as if the whole open domain were there.
         """
         if at == -1:
             return False
@@ -239,7 +239,7 @@ class SharedRules:
         return there + itself - self._least(rule, tally, assumed, there) <= rule.max_skew
 
     def _least(self, rule: SpreadRule, tally: _Tally, assumed: int | None, there: int) -> int:
-        """Return the count of the least filled domain, with `there` in the assumed-for one."""
+        """Return the count of the least filled domain, with `there` in the assumed one."""
         domains = self._domains[id(rule)]
         if len(domains) < rule.min_domains:
             return 0

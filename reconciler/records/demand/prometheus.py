@@ -220,13 +220,13 @@ class PodHistory:
     def _add_rules(self, answers: Mapping[str, Sequence[Sample]]) -> None:
         for key, sample in _of_pods(answers["tolerations"]):
             if known := self._pods.get(key):
-                said = sample.labels
+                labels = sample.labels
                 known.tolerations.add(
                     (
-                        said.get("key", ""),
-                        said.get("operator", "") or "Equal",
-                        said.get("value", ""),
-                        said.get("effect", ""),
+                        labels.get("key", ""),
+                        labels.get("operator", "") or "Equal",
+                        labels.get("value", ""),
+                        labels.get("effect", ""),
                     )
                 )
         for key, sample in _of_pods(answers["selectors"]):

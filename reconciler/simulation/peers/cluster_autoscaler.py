@@ -113,9 +113,9 @@ class ClusterAutoscaler:
     def _pod_changed(self, before: Pod | None, after: Pod | None) -> None:
         if before is None and after is not None and not self._asked_for_node and wants_node(after):
             self._asked_for_node = True
-            self._access.clock.call_later(0.0, self._hear)
+            self._access.clock.call_later(0.0, self._run_at_once)
 
-    def _hear(self) -> None:
+    def _run_at_once(self) -> None:
         """Begin a pass at once for a pod that no node has room for."""
         self._asked_for_node = False
         if self._access.waiting:

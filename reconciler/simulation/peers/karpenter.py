@@ -120,7 +120,7 @@ class Karpenter:
     def _pod_changed(self, before: Pod | None, after: Pod | None) -> None:
         if before is None and after is not None and not self._asked_for_node and wants_node(after):
             self._asked_for_node = True
-            self._clock.call_later(0.0, self._hear)
+            self._clock.call_later(0.0, self._begin_batch)
         self._note_event(before, after)
 
     def _note_event(self, before: Pod | None, after: Pod | None) -> None:
@@ -132,7 +132,7 @@ class Karpenter:
         if now - self._event_at.get(pod.node_name, float("-inf")) >= POD_EVENT_SECONDS:
             self._event_at[pod.node_name] = now
 
-    def _hear(self) -> None:
+    def _begin_batch(self) -> None:
         self._asked_for_node = False
         if self._access.waiting:
             self._trigger()

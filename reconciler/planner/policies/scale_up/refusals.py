@@ -74,17 +74,17 @@ def explain(
             scarcest = _scarcest(_asked(builder, waiting.pod_class), offered)
             hopeless = refuses_everywhere(builder.sim, waiting.pod_class)
         reasons = []
-        for fleet, column, reasons in zip(closed, scarcest, known, strict=True):
+        for fleet, column, reason_of in zip(closed, scarcest, known, strict=True):
             refusal = refusals[fleet.kind]
             if refusal:
                 detail = _static_detail(waiting.pod_class, refusal, fleet.row, fleet.labels)
                 found: Found = refusal, detail, ""
             else:
                 found = _why(builder, waiting, fleet, column, hopeless, over_budget=over_budget)
-            reason = reasons.get(found)
+            reason = reason_of.get(found)
             if reason is None:
                 code, detail, kind = found
-                reason = reasons[found] = Reason(
+                reason = reason_of[found] = Reason(
                     fleet=fleet.key.name,
                     region=fleet.key.region,
                     code=code,

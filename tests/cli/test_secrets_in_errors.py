@@ -83,7 +83,7 @@ def test_endpoint_of_aws_is_shown_without_its_password(
 def test_endpoint_that_is_no_address_names_no_sandbox(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Python's own words would be told as a bug of ours."""
+    """Python's own words would be reported as a bug of ours."""
     monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://u:{SECRET}@[::1")
     assert run(["sandbox", "interrupt", "x"]) == 2
     assert capsys.readouterr().err.startswith("error: AWS_ENDPOINT_URL: names no sandbox on this")

@@ -67,7 +67,9 @@ def test_spread_counts_only_nodes_that_the_pods_select() -> None:
 
 
 @pytest.mark.parametrize(("honoured", "found"), [(False, "None"), (True, "web-a")])
-def test_spread_counts_tainted_nodes_unless_it_is_told_not_to(honoured: bool, found: str) -> None:
+def test_spread_counts_tainted_nodes_unless_its_policy_forbids_it(
+    honoured: bool, found: str
+) -> None:
     """The default of nodeTaintsPolicy is Ignore."""
     world = world_of("web-a", "ci-b")
     tainted = world.nodes()[0]

@@ -158,7 +158,7 @@ def _leader_and_standby(stage: Stage, replicas: Replicas) -> tuple[Replica, Repl
 
 
 def _until_leads(standby: Replica, after: str, closing_lines: list[str]) -> None:
-    """Wait for it, however long the machine takes; how long that was is told at the end."""
+    """Wait for it, however long the machine takes; how long that was is printed at the end."""
     seconds = standby.until_role("leader")
     closing_lines.append(
         f"leader {after}: followed after {seconds:.1f} s (lease duration {LEASE:.0f} s)"

@@ -328,7 +328,7 @@ class ShortRepository(GitRepository):
         return found
 
 
-def test_progress_that_cannot_be_told_fails_no_turn(loops: Loops, work: Path) -> None:
+def test_progress_that_cannot_be_reported_fails_no_turn(loops: Loops, work: Path) -> None:
     """The commit is pushed by then, and would be reported as a failure."""
     loops().once()
     for number in range(4):

@@ -226,7 +226,7 @@ class State:
     level: str
     headline: str
     cause: str
-    """Part of the cause that is told."""
+    """Part of the cause that is shown."""
 
     @property
     def name(self) -> str:

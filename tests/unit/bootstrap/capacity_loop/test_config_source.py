@@ -82,7 +82,7 @@ def test_config_from_a_pipe_is_read_once() -> None:
         os.close(ours)
 
 
-def test_invalid_change_is_told_once_and_not_followed(file: Path) -> None:
+def test_invalid_change_is_reported_once_and_not_followed(file: Path) -> None:
     """A typo must neither stop the program nor fill its log."""
     source = source_of(file)
     file.write_text(CONFIG + "nonsense: 1\nregion: 2\n")
@@ -230,7 +230,7 @@ def test_same_config_of_another_commit_is_in_force_as_that_commit(file: Path) ->
     assert source.refresh() is False
 
 
-def test_refused_config_of_the_repository_is_told_once_and_not_followed(file: Path) -> None:
+def test_refused_config_of_the_repository_is_reported_once_and_not_followed(file: Path) -> None:
     """What git has may be for another cluster: the last good one stays."""
     source = source_of(file)
     source.offer(in_git(CONFIG))

@@ -130,7 +130,7 @@ def test_forged_version_is_older_than_any() -> None:
     assert why_not(source(), made_by("no version"), there) is None
 
 
-def test_long_version_is_told_in_short() -> None:
+def test_long_version_is_reported_in_short() -> None:
     """The trailer is a stranger's text, and the message is logged at every turn."""
     assert len(why_not(source(), made_by("99 " + "x" * 5000), there) or "") < 200
 

@@ -221,7 +221,7 @@ def test_broken_file_beside_the_config_is_a_fault_of_the_head(
     assert fault in found.trouble
 
 
-def test_broken_catalogue_is_named_by_its_path_in_the_repository_and_told_once() -> None:
+def test_broken_catalogue_is_named_by_its_path_in_the_repository_and_reported_once() -> None:
     """The temporary file that it was read from is gone, and each commit gave it another name."""
     scene, broken = Scene(), {OURS: WITH_CATALOGUE, CATALOGUE: "[oops"}
     scene.look({OURS: CONFIG})

@@ -73,7 +73,7 @@ def test_nodes_that_may_go_whichever_zone_a_new_one_comes_up_in_go_first() -> No
     assert marked(made_of(nodes[0], pinned("a"), fleet=FLEET)) == {"a": "8/1"}
 
 
-def test_fleet_of_which_no_zone_is_told_may_launch_where_its_nodes_are() -> None:
+def test_fleet_of_which_no_zone_is_known_may_launch_where_its_nodes_are() -> None:
     """Its pods with volumes would keep their old nodes for good."""
     assert marked(made_of(node("a", zone=ZONES[0]), pinned("a"))) == {"a": "8/1"}
 

@@ -163,7 +163,7 @@ def test_minimum_is_kept_in_the_home_region_only() -> None:
 
 
 def test_recovered_fleet_is_preferred_again_without_moving_anything_back() -> None:
-    """Clusters would stay in the dearer region after the shortage is over."""
+    """Clusters would stay in the more expensive region after the shortage is over."""
     fleet = make_fleet_settings(cpu=4, regions=(HOME, AWAY))
     away = make_node("away", fleet, region=AWAY)
     cloud = make_cloud(

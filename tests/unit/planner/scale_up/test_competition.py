@@ -162,7 +162,7 @@ def test_pod_that_fits_nowhere_changes_nothing_for_the_others() -> None:
 
 
 def test_room_on_nodes_of_another_sector_is_counted_by_the_lower_bound() -> None:
-    """A bound that sums what sectors need alone would call a dearer plan the cheapest one."""
+    """A bound that sums what sectors need alone would call an expensive plan the cheapest one."""
     fleets = (
         make_fleet_settings(sector="a", price="0.10"),
         make_fleet_settings("large", sector="b", price="0.80", cpu=16, memory="64Gi"),

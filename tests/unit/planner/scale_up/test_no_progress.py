@@ -120,7 +120,7 @@ def test_quarantine_lasts_over_cycles_and_restarts() -> None:
 
 
 @pytest.mark.parametrize("ends", [False, True])
-def test_kind_of_pods_is_told_by_what_decides_their_place(*, ends: bool) -> None:
+def test_kind_of_pods_is_known_by_what_decides_their_place(*, ends: bool) -> None:
     """A new field of every spec let each quarantine go when the program was upgraded."""
     made = planned(replace(POD, spec=replace(POD.spec, ends_by_itself=ends)))
     assert [each.demand for each in made.demands] == ["84ed621cbbaf8d22"]
@@ -144,7 +144,7 @@ def test_changed_fleet_is_tried_again(fleet: FleetSettings, live: dict[str, Any]
     assert bought(planned(POD, wrong("a"), demands=(quarantined(),), fleet=fleet, **live)) == 1
 
 
-def test_quarantine_outlasts_a_cycle_in_which_the_template_is_not_told() -> None:
+def test_quarantine_outlasts_a_cycle_in_which_the_template_is_unknown() -> None:
     """One failed DescribeLaunchTemplates lifted it, and the next node was bought in vain."""
     told: dict[str, Any] = {"launch_template_version": "8"}
     word: dict[str, Any] = {"launch_template_version": "$Latest"}
@@ -156,7 +156,7 @@ def test_quarantine_outlasts_a_cycle_in_which_the_template_is_not_told() -> None
     assert bought(planned(POD, wrong("a"), demands=made.demands, **later)) == 1
 
 
-def test_purchase_while_the_template_is_not_told_is_judged_when_it_is() -> None:
+def test_purchase_while_the_template_is_unknown_is_judged_when_it_is_known() -> None:
     """It would have been tried again with the first answer of EC2, and then never let go."""
     told: dict[str, Any] = {"launch_template_version": "8"}
     word: dict[str, Any] = {"launch_template_version": "$Latest"}

@@ -143,7 +143,7 @@ def test_terms_mean_the_pods_of_the_namespaces_that_they_name(
 
 
 def test_pods_with_equal_specs_in_two_namespaces_are_two_questions() -> None:
-    """What is hopeless for one may do for the other."""
+    """What is refused for one may do for the other."""
     world = world_of("web-a")
     apart = replace(PLAIN, pod_anti_affinity=(TERM,))
     assert place(world, "noisy", PLAIN) == "web-a"

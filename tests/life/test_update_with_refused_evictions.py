@@ -76,7 +76,7 @@ def test_update_that_frees_no_node_rests_and_is_reported() -> None:
 
 @pytest.mark.parametrize("resumed", [True, False])
 def test_update_goes_on_after_its_rest_or_a_resume(resumed: bool) -> None:
-    """Whoever has mended the webhook would wait for a day."""
+    """Whoever has fixed the webhook would wait for a day."""
     life = RefusedUpdate()
     life.process.run_for(HOUR)
     life.refuses = False

@@ -71,7 +71,7 @@ class NodeByNodePurchase:
     def _serve(self, pod_class: PodClass, count: int) -> int:
         """Place as many pods as rules and limits allow; return how many are left."""
         links = self._sim.links(pod_class)
-        if links.hopeless or links.lacks_neighbour:
+        if links.fits_nowhere or links.lacks_neighbour:
             return count
         left = self._on_bought(pod_class, count, partial(self._most_on_another, pod_class))
         while left > 0:
@@ -88,7 +88,7 @@ class NodeByNodePurchase:
         return int(slots.max(initial=0))
 
     def _buy_for_zone(self, pod_class: PodClass, left: int) -> int:
-        """Buy one more node in the hope that EC2 starts it in the needed zone.
+        """Buy one more node, which EC2 may start in the needed zone.
 
         The pods wait for the node; if it starts in another zone, the next one is bought, as often
         as `scale_up.progress` allows. Pods that must be in the zone of others' pods need a fleet

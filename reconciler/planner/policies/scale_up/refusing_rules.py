@@ -18,7 +18,7 @@ from reconciler.planner.policies.scale_up.wording import missing_label
 def refuses_everywhere(sim: Simulation, pod_class: PodClass) -> tuple[str, str] | None:
     """Return the rule between pods that refuses every node of every fleet, if one does."""
     links = sim.links(pod_class)
-    if links.plain or not links.hopeless:
+    if links.plain or not links.fits_nowhere:
         return None
     near = min((c.topology.key != NOWHERE for c in links.affinity), default=True)
     even = min((r.counter.topology.key != NOWHERE for r in links.spread), default=True)

@@ -101,9 +101,9 @@ class _OpenFleets:
             for waiting in group.members:
                 pod_class = waiting.pod_class
                 links, takers = builder.sim.links(pod_class), table.feasible(pod_class) & own
-                hopeless = links.hopeless and not links.lacks_neighbour
+                nowhere = links.fits_nowhere and not links.lacks_neighbour
                 idle = not waiting.left or pod_class.number in stalled
-                if idle or hopeless or not takers.any():
+                if idle or nowhere or not takers.any():
                     continue
                 self._possible.add(id(waiting))
                 slots = table.slots(pod_class)

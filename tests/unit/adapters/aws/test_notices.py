@@ -188,7 +188,7 @@ def test_call_under_way_when_the_lead_is_lost_is_no_trouble() -> None:
 
 
 def test_second_queue_that_cannot_be_read_is_reported() -> None:
-    """A mended address with another fault in it would look as if it had worked."""
+    """A fixed address with another fault in it would look as if it had worked."""
     sqs = Sqs()
     sqs.gone |= {ONE, OTHER}
     with sqs.reader() as reader:

@@ -125,7 +125,7 @@ def test_changed_policy_file_is_a_change(file: Path) -> None:
     assert source.refresh() is True
 
 
-def test_config_refused_for_the_policy_file_that_it_names_is_read_again_once_mended(
+def test_config_refused_for_the_policy_file_that_it_names_is_read_again_once_fixed(
     file: Path,
 ) -> None:
     """The old config stayed in force, and validate said that the new one has no fault."""
@@ -143,7 +143,7 @@ def test_config_refused_for_the_policy_file_that_it_names_is_read_again_once_men
 
 
 @pytest.mark.parametrize("stated", [False, True])
-def test_config_refused_for_its_catalogue_is_read_again_once_mended(
+def test_config_refused_for_its_catalogue_is_read_again_once_fixed(
     file: Path, *, stated: bool
 ) -> None:
     """The same for instance types, whether the config or the command line names their file."""

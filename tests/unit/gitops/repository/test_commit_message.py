@@ -68,7 +68,7 @@ def test_other_words_in_brackets_stay_in_the_message() -> None:
 
 
 def test_commit_of_a_person_is_not_own() -> None:
-    """Overwriting rendered files by hand must be mended, not taken for a peer's render."""
+    """Overwriting rendered files by hand must be fixed, not taken for a peer's render."""
     quoting = "Revert\n\nThis reverts the commit with\nFleet-Reconciler-Config: x\n\nBecause."
     person = Commit(id=CommitId("e" * 40), subject="Revert", message=quoting)
     assert not is_own(person)

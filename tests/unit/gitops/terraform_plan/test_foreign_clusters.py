@@ -126,7 +126,7 @@ def test_resource_is_not_made_with_the_tag_of_another_cluster(kind: str) -> None
 
 
 def test_own_template_may_get_the_tag_of_its_cluster() -> None:
-    """The very edit that mends a wrong `launch_template_tags` was refused."""
+    """The very edit that fixes a wrong `launch_template_tags` was refused."""
     kind = "aws_launch_template"
     assert refusals(changed(kind, ["update"], {"cluster": "other"}, OURS)) == set()
     assert refusals(changed(kind, ["update"], OURS, THEIRS)) == {"cluster/foreign"}

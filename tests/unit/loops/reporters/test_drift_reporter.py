@@ -49,7 +49,7 @@ def test_drift_is_reported_when_it_begins_and_when_it_ends() -> None:
 
 
 def test_region_that_falls_silent_ends_nothing() -> None:
-    """No answer is no proof that somebody mended it."""
+    """No answer is no proof that somebody fixed it."""
     scene = Scene()
     scene.cycle(missing("a", AWAY))
     scene.cycle(silent=frozenset({AWAY}))

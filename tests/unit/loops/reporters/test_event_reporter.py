@@ -199,7 +199,7 @@ def test_node_hears_of_its_drain_its_rescue_and_its_end() -> None:
     assert {(each.kind, each.namespace, each.uid) for each in events} == {("Node", "", "n1")}
 
 
-def test_node_hears_why_it_stays_unless_time_alone_will_mend_it() -> None:
+def test_node_gets_the_reason_why_it_stays_unless_time_alone_ends_that() -> None:
     """A thousand nodes that wait out their idle time are no news."""
     kept = (
         Kept(node=NODE, code="no-destination", detail="web/api-1 fits nowhere else"),

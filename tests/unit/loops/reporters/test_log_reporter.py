@@ -92,7 +92,7 @@ def test_raise_names_the_pods_that_took_the_places(scene: Scene) -> None:
 def test_trouble_has_its_own_event_and_level(
     scene: Scene, kind: OutcomeKind, event: str, level: str
 ) -> None:
-    """An alert on errors must not fire for what the loop mends by itself."""
+    """An alert on errors must not fire for what the loop fixes by itself."""
     scene.cycle(raised(kind, detail="fleet-1: no"))
     (found,) = scene.logged(event)
     assert found["log_level"] == level

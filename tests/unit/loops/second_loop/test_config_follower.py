@@ -348,8 +348,8 @@ def test_config_that_the_branch_lost_sight_of_stays_in_force(
     assert (found.config.path, found.config.content) == (OURS, OF_OURS_BEFORE[OURS].encode())
     assert trouble in found.trouble
     assert found.remedy.startswith(remedy)
-    mended = scene.look({OURS: CONFIG.replace("3", "5")}, head, *older)
-    assert (mended.trouble, mended.remedy) == ("", "")
+    fixed = scene.look({OURS: CONFIG.replace("3", "5")}, head, *older)
+    assert (fixed.trouble, fixed.remedy) == ("", "")
 
 
 def test_copy_leaves_the_newest_files_beside_the_config_that_was_there_before() -> None:

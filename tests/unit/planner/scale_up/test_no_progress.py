@@ -127,9 +127,9 @@ def test_kind_of_pods_is_known_by_what_decides_their_place(*, ends: bool) -> Non
 
 
 def test_changed_pods_are_tried_again() -> None:
-    """A mended template would wait for ever."""
-    mended = make_pod(node_selector={"team": "data"}, sector="primary", cpu="600m")
-    assert bought(planned(mended, wrong("a"), demands=(quarantined(),))) == 1
+    """A fixed template would wait for ever."""
+    fixed = make_pod(node_selector={"team": "data"}, sector="primary", cpu="600m")
+    assert bought(planned(fixed, wrong("a"), demands=(quarantined(),))) == 1
 
 
 @pytest.mark.parametrize(
@@ -140,7 +140,7 @@ def test_changed_pods_are_tried_again() -> None:
     ],
 )
 def test_changed_fleet_is_tried_again(fleet: FleetSettings, live: dict[str, Any]) -> None:
-    """A mended image would never be used."""
+    """A fixed image would never be used."""
     assert bought(planned(POD, wrong("a"), demands=(quarantined(),), fleet=fleet, **live)) == 1
 
 
@@ -317,7 +317,7 @@ def test_second_purchase_from_either_fleet_quarantines() -> None:
 
 
 def test_change_of_one_fleet_lifts_the_quarantine_of_pods_that_both_served() -> None:
-    """Who mends one of the images would see nothing happen."""
+    """Who fixes one of the images would see nothing happen."""
     first, second = (replace(m, strikes=2, judged_at=ago(30)) for m in bought_in_both_zones())
     changed = replace(first, version="of another launch template")
     made = zonal_plan(*SPREAD, *map(zonal_node, ZONAL), demands=(changed, second))

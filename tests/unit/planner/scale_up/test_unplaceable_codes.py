@@ -160,7 +160,7 @@ def test_rule_that_no_new_node_meets_comes_before_the_fleets_maximum() -> None:
 
 
 def test_each_fleet_of_the_sector_gives_its_own_reason() -> None:
-    """Only the first fleet's reason would be shown, and the wrong one mended."""
+    """Only the first fleet's reason would be shown, and the wrong one fixed."""
     small = make_fleet_settings("small", cpu=4)
     large = make_fleet_settings("large", cpu=64, max_capacity=0)
     made = plan(make_snapshot(make_pod(cpu=8)), make_settings(small, large))

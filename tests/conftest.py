@@ -40,7 +40,7 @@ _FIRST = ("e2e", "sandbox/gitops", "terraform", "sandbox", "life", "properties",
 """The folders whose files take longest, in this order."""
 _OVER_PROCESSES = frozenset({"e2e", "sandbox", "terraform", "browser"})
 """The folders whose tests start other programs and wait for them. A test of theirs that fails runs
-a second time, and the run ends with the traceback of the first: it is a bug to be mended, but no
+a second time, and the run ends with the traceback of the first: it is a bug to be fixed, but no
 reason to lose a run of half an hour. The long proofs have to hold at once, and all other tests
 depend on nothing but their input.
 """

@@ -19,7 +19,7 @@ class ToldPod:
     uid: str
     created: float
     gone: float
-    """When it was told of for the last time."""
+    """When it was reported for the last time."""
     cpu: float = 1.0
     memory: float = float(2**30)
     completed: float | None = None

@@ -52,7 +52,7 @@ def command(
     )
     from reconciler.gitops.repository.status import GitopsReport, report_json  # noqa: PLC0415 - heavy
 
-    told = options.gitops_options(ctx.params, named_config(config, config_files))
+    chosen = options.gitops_options(ctx.params, named_config(config, config_files))
     if supervised_by is not None:
         # This is how `run --gitops` starts it; the two processes talk over standard input and
         # output.
@@ -61,7 +61,7 @@ def command(
         )
 
         run_supervised(
-            told,
+            chosen,
             supervised_for,
             supervised_by,
             verbosity.current(),
@@ -69,11 +69,11 @@ def command(
         )
         return
     if not once:
-        if code := watch_until_stopped(told, verbosity.current()):
+        if code := watch_until_stopped(chosen, verbosity.current()):
             raise typer.Exit(code)
         return
-    with git_repository(told) as remote:
-        report: GitopsReport = gitops_loop(told, remote).once()
+    with git_repository(chosen) as remote:
+        report: GitopsReport = gitops_loop(chosen, remote).once()
     if (form := wanted(output)) is not Output.TABLE:
         print_data(report_json(report), form)
     else:

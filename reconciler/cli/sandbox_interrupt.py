@@ -54,10 +54,10 @@ def interrupt(
     chosen = _chosen(running, nodes or [], percent, seed)
     ids = [str(each["instance_id"]) for each in chosen]
     if kind == "interruption":
-        told = control.interrupt(ids, notice_seconds)
+        announced = control.interrupt(ids, notice_seconds)
     else:
-        told = control.announce(kind, ids, notice_seconds)
-    rows = [each for each in chosen if each["instance_id"] in set(told)]
+        announced = control.announce(kind, ids, notice_seconds)
+    rows = [each for each in chosen if each["instance_id"] in set(announced)]
     if (form := wanted(output)) is not Output.TABLE:
         print_data({kind: [{key: each[key] for key in _COLUMNS} for each in rows]}, form)
     else:

@@ -99,7 +99,7 @@ def _warnings(
     except ReconcilerError as error:
         message = (
             f"catalogue: {named}: {error.what}; plan and run stop where it is missing,"
-            " and what is said of instance types here is from the package's own catalogue"
+            " and what is stated on instance types here is from the package's own catalogue"
         )
         yield document.problem(UNKNOWN_TYPE, ("catalogue",), message, severity="warning")
         catalogue = load_catalogue()

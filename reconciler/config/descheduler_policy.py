@@ -109,13 +109,13 @@ def _root(raw: bytes) -> Mapping:
     try:
         root, found = yaml_loader.compose(yaml_loader.decode(raw))
     except yaml_loader.Unreadable as error:
-        raise PolicyFileFaults([_told(error.problem)]) from None
+        raise PolicyFileFaults([_fault_of(error.problem)]) from None
     if found:
-        raise PolicyFileFaults(map(_told, found))
+        raise PolicyFileFaults(map(_fault_of, found))
     return root
 
 
-def _told(problem: Problem, prefix: str = "") -> tuple[Place, str]:
+def _fault_of(problem: Problem, prefix: str = "") -> tuple[Place, str]:
     return Place(line=problem.line, column=problem.column), f"{prefix}{problem.message}"
 
 
@@ -272,5 +272,5 @@ class _Reading:
                 error, self._root, model, lambda location: place_of(self._root, in_file(location))
             )
             for each in found:
-                self.faults.append(_told(each, f"{prefix}{each.path}: "))
+                self.faults.append(_fault_of(each, f"{prefix}{each.path}: "))
         return None

@@ -59,9 +59,9 @@ def _or_null(value: dict[str, Any]) -> dict[str, Any]:
         return {**value, "anyOf": [*choices, null]}
     if isinstance(value.get("type"), str) and "enum" not in value:
         return {**value, "type": [value["type"], "null"]}
-    said = {key: each for key, each in value.items() if key not in _ANNOTATIONS}
+    schema = {key: each for key, each in value.items() if key not in _ANNOTATIONS}
     notes = {key: each for key, each in value.items() if key in _ANNOTATIONS}
-    return {**notes, "anyOf": [said, {"type": "null"}]}
+    return {**notes, "anyOf": [schema, {"type": "null"}]}
 
 
 def _add_older_names(schema: dict[str, Any]) -> None:

@@ -45,7 +45,7 @@ class RateLimiter:
         self._rates = rates
         self._levels: dict[Where, BucketLevel] = {}
         self._closed: dict[Where, tuple[float, str]] = {}
-        """Until when, and what the server said."""
+        """Until when, and what the server answered."""
         self._refusals_in_a_row: dict[Where, int] = {}
 
     def enter(self, api: Api, place: str) -> None:
@@ -56,8 +56,8 @@ class RateLimiter:
         """
         with self._lock:
             where, now = (api, place), self._now()
-            until, said = self._closed.get(where, (now, ""))
-            wait, why = until - now, f"not sent, as the call before it was throttled: {said}"
+            until, answer = self._closed.get(where, (now, ""))
+            wait, why = until - now, f"not sent, as the call before it was throttled: {answer}"
             bucket = self._rates.get(api)
             if wait <= 0 and bucket is not None:
                 level = self._levels.get(where, BucketLevel.full(bucket, now)).at(now)
@@ -68,14 +68,14 @@ class RateLimiter:
 
     def refused(self, api: Api, place: str, error: Throttled) -> None:
         """Note that the server throttled a call that we had let through."""
-        where, said, now = (api, place), error.retry_after_seconds, self._now()
+        where, asked_seconds, now = (api, place), error.retry_after_seconds, self._now()
         with self._lock:
             before = self._refusals_in_a_row.get(where, 0)
             # Calls that were in flight together and are all throttled count as one refusal.
             together = self._closed.get(where, (now, ""))[0] > now
             self._refusals_in_a_row[where] = before if together and before else before + 1
             doubled = CLOSED_SECONDS * 2.0 ** min(self._refusals_in_a_row[where] - 1, 10)
-            pause = doubled if said is None else said
+            pause = doubled if asked_seconds is None else asked_seconds
             until = now + max(0.0, min(pause, CLOSED_SECONDS_MAX))
             self._closed[where] = until, error.what
 

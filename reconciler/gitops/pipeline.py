@@ -307,12 +307,12 @@ class Pipeline:
         file = str(self._settings.plans.plan_file)
         saved = self._terraform.plan(file, lock=False)
         shown = self._terraform.show_json(saved.file)
-        ids, told = left_behind(fleets(shown), self._left_behind, held_ids(shown))
+        ids, findings = left_behind(fleets(shown), self._left_behind, held_ids(shown))
         if ids:
             with imported(self._settings.module, ids):
                 saved = self._terraform.plan(file, lock=False)
             shown = self._terraform.show_json(saved.file)
-        return saved, shown, told
+        return saved, shown, findings
 
     @contextmanager
     def _explained(self) -> Iterator[None]:

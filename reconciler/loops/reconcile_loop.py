@@ -129,7 +129,7 @@ def _keep_nothing(_annotations: Mapping[str, str | None]) -> None:
 
 @dataclass(slots=True, kw_only=True)
 class ReconcileLoop:
-    """Runs cycles until told to stop."""
+    """Runs cycles until asked to stop."""
 
     observe: Callable[[], Snapshot]
     plan: Callable[[Snapshot], Plan]

@@ -83,7 +83,7 @@ def workload_of(pod: Pod) -> Workload:
     return Workload(namespace=pod.key.namespace, kind=kind, name=name)
 
 
-_Said = tuple[str, str, ReasonKind]
+_ReasonKey = tuple[str, str, ReasonKind]
 """Code, detail and kind of a reason."""
 _Refused = dict[int, tuple[tuple[Reason, ...], int]]
 """Reasons of a workload's pods and how many pods have them, by identity: pods of one shape share
@@ -148,25 +148,25 @@ def _count(pending: Pending, key: PodKey, state: PendingState, pod: Pod | None) 
 
 def _refusals(counts: _Refused) -> tuple[Refusal, ...]:
     """Return the reasons joined over fleets: the same reason of six fleets is one entry."""
-    pods: Counter[_Said] = Counter()
-    fleets: dict[_Said, set[tuple[str, Region]]] = {}
+    pods: Counter[_ReasonKey] = Counter()
+    fleets: dict[_ReasonKey, set[tuple[str, Region]]] = {}
     for reasons, count in counts.values():
-        for said in {(each.code, each.detail, each.kind) for each in reasons}:
-            pods[said] += count
+        for reason in {(each.code, each.detail, each.kind) for each in reasons}:
+            pods[reason] += count
         for each in reasons:
             named = fleets.setdefault((each.code, each.detail, each.kind), set())
             if each.fleet:
                 named.add((each.fleet, each.region))
-    ordered = sorted(pods, key=lambda said: (-pods[said], -len(fleets[said]), said))
+    ordered = sorted(pods, key=lambda reason: (-pods[reason], -len(fleets[reason]), reason))
     return tuple(
         Refusal(
-            code=said[0],
-            detail=said[1],
-            kind=said[2],
-            fleets=tuple(sorted(fleets[said])),
-            pods=pods[said],
+            code=reason[0],
+            detail=reason[1],
+            kind=reason[2],
+            fleets=tuple(sorted(fleets[reason])),
+            pods=pods[reason],
         )
-        for said in ordered
+        for reason in ordered
     )
 
 

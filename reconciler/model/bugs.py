@@ -11,8 +11,8 @@ def bug_in_words(error: Exception) -> str:
     """Return what failed and, where it is known, at which line of this program."""
     frames = ((f.f_code.co_filename.split("/"), line) for f, line in walk_tb(error.__traceback__))
     ours = [(parts, line) for parts, line in frames if _PACKAGE in parts]
-    said = " ".join(str(error).split())[:_MESSAGE_MAX]
-    text = f"{type(error).__name__}: {said}" if said else type(error).__name__
+    message = " ".join(str(error).split())[:_MESSAGE_MAX]
+    text = f"{type(error).__name__}: {message}" if message else type(error).__name__
     if ours:
         parts, line = ours[-1]
         text += f", at {'/'.join(parts[-2:])}:{line}"

@@ -6,7 +6,7 @@ ReconcilerError
 ├── InputError                 a file or answer that cannot be read (exit 1)
 ├── ObservationError           an observation is missing or too old to act on
 ├── ToolError                  a program that is missing or failed (git, terraform)
-├── PortError                  the other side of a port said no
+├── PortError                  the other side of a port refused
 │   ├── Throttled              nothing was changed; retry after a pause
 │   ├── Conflict               the object moved on since it was read; observe again
 │   ├── NotFound               the object is gone
@@ -34,7 +34,7 @@ class ReconcilerError(Exception):
     Args:
         where: The place: a file with line and column, an object, a command.
         what: What is wrong there, in one clause.
-        hint: What to do about it; empty when nothing sensible can be said.
+        hint: What to do about it; empty when nothing sensible can be suggested.
     """
 
     exit_code = 1
@@ -59,8 +59,8 @@ def why_unreadable(error: Exception) -> str:
         return "is a directory"
     if isinstance(error, PermissionError):
         return "this user may not read it"
-    said = error.strerror if isinstance(error, OSError) else str(error)
-    return f"cannot be read: {said or type(error).__name__}"
+    text = error.strerror if isinstance(error, OSError) else str(error)
+    return f"cannot be read: {text or type(error).__name__}"
 
 
 def why_not_reached(error: BaseException) -> str:
@@ -115,7 +115,7 @@ class ConfigError(ReconcilerError):
     exit_code = 2
     hint_unreadable = "name the sector config with --config"
     hint_on_first = "reconciler validate lists every fault"
-    hint_on_each = "reconciler validate checks the mended file"
+    hint_on_each = "reconciler validate checks the corrected file"
 
     def __init__(self, file: str, problems: tuple[Problem, ...]) -> None:
         first = problems[0]

@@ -94,9 +94,9 @@ class NoticeOutcome:
 
 def settled_messages(outcomes: Iterable[NoticeOutcome]) -> frozenset[MessageId]:
     """Return the messages whose notices are all done."""
-    told = list(outcomes)
-    waiting = {each.notice.message for each in told if not each.done}
-    return frozenset(each.notice.message for each in told) - waiting
+    known = list(outcomes)
+    waiting = {each.notice.message for each in known if not each.done}
+    return frozenset(each.notice.message for each in known) - waiting
 
 
 def emptied_messages(outcomes: Iterable[NoticeOutcome]) -> frozenset[MessageId]:
@@ -108,6 +108,6 @@ def settled_by_kind(
     outcomes: Iterable[NoticeOutcome],
 ) -> Mapping[tuple[NoticeKind, NoticeResult], int]:
     """Count the notices of settled messages by kind and result."""
-    told = list(outcomes)
-    settled = settled_messages(told)
-    return Counter((e.notice.kind, e.result) for e in told if e.notice.message in settled)
+    known = list(outcomes)
+    settled = settled_messages(known)
+    return Counter((e.notice.kind, e.result) for e in known if e.notice.message in settled)

@@ -20,7 +20,7 @@ OutcomeKind = Literal["applied", "already-done", "refused", "failed", "unknown",
 class Outcome:
     """The result of one action.
 
-    `refused`: a precondition no longer held or the server said no for now; plan again. `failed`: an
+    `refused`: a precondition no longer held or the server refused for now; plan again. `failed`: an
     error that retrying did not resolve. `unknown`: sent, reply lost; observe again.
     """
 

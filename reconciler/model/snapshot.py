@@ -75,7 +75,7 @@ class ClusterState:
     """Full lists read since start; the safety stop needs two that agree."""
     heard_again: bool = False
     """Whether the API server was out of reach shortly before, and no second list has confirmed the
-    first one since: it shows kubelets as they were before the server heard them again."""
+    first one since: it shows kubelets as they were before they reached the server again."""
     server_time: datetime | None = None
     """The API server's own clock when this was observed; None when it is not known."""
 

@@ -49,20 +49,20 @@ class NodeChange:
     """All taints of the node; None leaves them unchanged."""
 
 
-def decide(said: Announcements, node: OwnNode, now: datetime) -> NodeChange | None:
+def decide(announcements: Announcements, node: OwnNode, now: datetime) -> NodeChange | None:
     """Return what to write to the node; None when nothing must change."""
     present_text = node.annotations.get(INTERRUPTION)
     written_text = node.annotations.get(WRITTEN_BY_NODE_WATCH)
-    notices = _notices(said, written_text, now)
+    notices = _notices(announcements, written_text, now)
     own = written_text is not None and present_text in {None, written_text}
-    wanted = _wanted(said, notices, now)
+    wanted = _wanted(announcements, notices, now)
     if wanted is None:
-        if said.problems or written_text is None:
+        if announcements.problems or written_text is None:
             return None
         announced = read_annotation(written_text) in notices
         return _take_back(node, own=own, announced=announced)
     present = read_annotation(present_text or "")
-    withdrawn = own and not said.problems and present not in notices
+    withdrawn = own and not announcements.problems and present not in notices
     outranks = present is not None and not present.is_over(now) and present.rank <= wanted.rank
     if outranks and not withdrawn:
         return None
@@ -76,25 +76,25 @@ def decide(said: Announcements, node: OwnNode, now: datetime) -> NodeChange | No
 
 
 def _notices(
-    said: Announcements, written_text: str | None, now: datetime
+    announcements: Announcements, written_text: str | None, now: datetime
 ) -> frozenset[AnnotatedNotice]:
     """Return the announced notices; an end by the group keeps the time that it got first."""
-    if not said.group_terminates:
-        return said.notices
+    if not announcements.group_terminates:
+        return announcements.notices
     written = read_annotation(written_text or "")
     if written is not None and written.action == "terminate":
-        return said.notices | {written}
+        return announcements.notices | {written}
     at = (now + GROUP_NOTICE).replace(microsecond=0)
-    return said.notices | {AnnotatedNotice(action="terminate", at=at)}
+    return announcements.notices | {AnnotatedNotice(action="terminate", at=at)}
 
 
 def _wanted(
-    said: Announcements, notices: Iterable[AnnotatedNotice], now: datetime
+    announcements: Announcements, notices: Iterable[AnnotatedNotice], now: datetime
 ) -> AnnotatedNotice | None:
     """Return the notice that the node is to carry; None if it is to carry none of these."""
     current = (notice for notice in notices if not notice.is_over(now))
     first = min(current, key=lambda each: (*each.rank, each.action), default=None)
-    if said.group_terminates and first is not None and not first.forced:
+    if announcements.group_terminates and first is not None and not first.forced:
         return None  # the group's end is over and outranks it; its mark must stay, or it restarts
     return first
 

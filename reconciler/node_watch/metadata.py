@@ -116,8 +116,8 @@ class InstanceMetadata:
             raise Forbidden(where, "instance metadata is switched off")
         if answer.status != 200 or not _TOKEN.fullmatch(answer.body):
             raise Unavailable(where, f"gave no token (status {answer.status})")
-        told = answer.headers.get(_TTL_HEADER, "")
-        seconds = int(told) if told.isascii() and told.isdecimal() and len(told) < 6 else 0
+        text = answer.headers.get(_TTL_HEADER, "")
+        seconds = int(text) if text.isascii() and text.isdecimal() and len(text) < 6 else 0
         lasts_seconds = min(seconds or TOKEN_SECONDS, TOKEN_SECONDS)
         margin_seconds = min(RENEW_SECONDS, lasts_seconds / 2)
         self._token = answer.body.decode("ascii")
@@ -147,11 +147,11 @@ def _read(path: str, reader: Reader, body: bytes) -> Announcements:
 
 
 def _joined(parts: Iterable[Announcements]) -> Announcements:
-    told = list(parts)
+    known = list(parts)
     return Announcements(
-        notices=frozenset[AnnotatedNotice]().union(*(each.notices for each in told)),
-        group_terminates=any(each.group_terminates for each in told),
-        problems=tuple(problem for each in told for problem in each.problems),
+        notices=frozenset[AnnotatedNotice]().union(*(each.notices for each in known)),
+        group_terminates=any(each.group_terminates for each in known),
+        problems=tuple(problem for each in known for problem in each.problems),
     )
 
 

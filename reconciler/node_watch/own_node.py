@@ -137,9 +137,9 @@ def _error(where: str, answer: Answer) -> PortError:
     """Return the error for an answer other than 200, with the server's message."""
     words = f"status {answer.status}{_message(answer.body)}"
     if answer.status in {429, 503}:
-        told = answer.headers.get("retry-after", "")
-        known = told.isascii() and told.isdecimal() and len(told) < 6
-        pause = min(float(told), PAUSE_MAX_SECONDS) if known else None
+        text = answer.headers.get("retry-after", "")
+        known = text.isascii() and text.isdecimal() and len(text) < 6
+        pause = min(float(text), PAUSE_MAX_SECONDS) if known else None
         return Throttled(where, words, pause)
     kind: type[PortError] = {
         401: Forbidden,

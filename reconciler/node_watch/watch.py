@@ -92,27 +92,29 @@ class NodeWatch:
         try:
             if not self._instance_id:
                 self._instance_id = self._metadata.instance_id()
-            said = self._metadata.read()
+            announced = self._metadata.read()
         except PortError as error:
             self._metadata_failures += 1
             self._log.state(log.METADATA_STATE, str(error))
             return _pause_seconds(self._metadata_failures)
         self._metadata_failures = 0
-        self._log.state(log.METADATA_STATE, "; ".join(said.problems) or log.OK)
-        if self._is_due(said):
-            self._try_to_settle(said)
+        self._log.state(log.METADATA_STATE, "; ".join(announced.problems) or log.OK)
+        if self._is_due(announced):
+            self._try_to_settle(announced)
         return POLL_SECONDS
 
-    def _is_due(self, said: Announcements) -> bool:
+    def _is_due(self, announced: Announcements) -> bool:
         at_seconds = self._clock.monotonic_seconds()
         if at_seconds < self._api_not_before_seconds:
             return False
-        return said != self._settled or (not said.empty and at_seconds >= self._recheck_at_seconds)
+        return announced != self._settled or (
+            not announced.empty and at_seconds >= self._recheck_at_seconds
+        )
 
-    def _try_to_settle(self, said: Announcements) -> None:
+    def _try_to_settle(self, announced: Announcements) -> None:
         at_seconds = self._clock.monotonic_seconds()
         try:
-            self._settle(said)
+            self._settle(announced)
         except PortError as error:
             self._api_failures += 1
             self._log.state(log.API_STATE, str(error))
@@ -122,10 +124,10 @@ class NodeWatch:
             return
         self._api_failures = 0
         self._log.state(log.API_STATE, log.OK)
-        self._settled = said
+        self._settled = announced
         self._recheck_at_seconds = at_seconds + RECHECK_SECONDS
 
-    def _settle(self, said: Announcements) -> None:
+    def _settle(self, announced: Announcements) -> None:
         """Update the node until it is as announced, each time from its current state.
 
         Raises:
@@ -136,7 +138,7 @@ class NodeWatch:
         for _ in range(ATTEMPTS):
             node = self._node.read()
             self._check_own(node)
-            change = decide(said, node, self._clock.now())
+            change = decide(announced, node, self._clock.now())
             if change is None:
                 return
             try:

@@ -67,11 +67,11 @@ def _observed(
         raise failed[0]
     if failed:
         why = kind_and_text(failed[0])
-        told = tuple(
+        ignored = tuple(
             Ignored(code="unreadable", kind="Region", name=each, detail=why)
             for each in sorted(regions)
         )
-        states.append(CloudState(silent=frozenset(regions), ignored=told))
+        states.append(CloudState(silent=frozenset(regions), ignored=ignored))
     return merged_clouds(states)
 
 
@@ -80,7 +80,7 @@ def _with_time_of(state: CloudState, seconds: float) -> CloudState:
 
     Our clock is read last, and would seem to be ahead of that of a server that answered early.
     """
-    told = state.server_time
-    if told is None or not seconds:
+    answered_at = state.server_time
+    if answered_at is None or not seconds:
         return state
-    return replace(state, server_time=told + timedelta(seconds=seconds))
+    return replace(state, server_time=answered_at + timedelta(seconds=seconds))

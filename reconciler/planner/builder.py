@@ -177,8 +177,8 @@ class PlanBuilder:
 
     def purchase_reasons(self, key: FleetKey) -> str:
         """Return why pending pods have raised the fleet's target; empty if they have not."""
-        said = self._target_reasons.get(key, ())
-        return "; ".join(each.because for each in said if each.policy == "scale-up")
+        reasons = self._target_reasons.get(key, ())
+        return "; ".join(each.because for each in reasons if each.policy == "scale-up")
 
     def target_reason(self, key: FleetKey) -> TargetReason:
         """Return the policy that changed the target first, a minimum last, and all the reasons.
@@ -231,9 +231,9 @@ class PlanBuilder:
         of different policies are joined.
         """
         self.sizes.set_target(key, to)
-        said = self._target_reasons.setdefault(key, [])
-        said[:] = [each for each in said if each.policy != policy]
-        said.append(TargetReason(policy, because))
+        reasons = self._target_reasons.setdefault(key, [])
+        reasons[:] = [each for each in reasons if each.policy != policy]
+        reasons.append(TargetReason(policy, because))
 
     def lower_target(self, key: FleetKey, to: int, policy: PolicyName, because: str) -> None:
         """Lower a target by nodes that were asked for and have not been launched."""

@@ -24,8 +24,11 @@ def clock_skew(snapshot: Snapshot) -> timedelta:
     Of several others the one that differs most counts. The snapshot has the times of their answers;
     without these a launch or a node in our future shows that we are behind.
     """
-    told = [snapshot.cluster.server_time, snapshot.cloud.server_time if snapshot.cloud else None]
-    offsets = [snapshot.at - each for each in told if each is not None]
+    answered = [
+        snapshot.cluster.server_time,
+        snapshot.cloud.server_time if snapshot.cloud else None,
+    ]
+    offsets = [snapshot.at - each for each in answered if each is not None]
     newest = _newest(snapshot)
     if newest is not None and newest > snapshot.at:
         offsets.append(snapshot.at - newest)
@@ -47,8 +50,11 @@ def is_beyond_skew(moment: datetime, at: datetime) -> bool:
 
 def earliest_now(snapshot: Snapshot) -> datetime:
     """Return the time by the clock that is furthest behind: no age is larger than by that."""
-    told = [snapshot.cluster.server_time, snapshot.cloud.server_time if snapshot.cloud else None]
-    return min([snapshot.at, *(each for each in told if each is not None)])
+    answered = [
+        snapshot.cluster.server_time,
+        snapshot.cloud.server_time if snapshot.cloud else None,
+    ]
+    return min([snapshot.at, *(each for each in answered if each is not None)])
 
 
 def decided_at(snapshot: Snapshot, nodes: Iterable[Node]) -> datetime:

@@ -34,7 +34,7 @@ def offer_of(builder: PlanBuilder, status: FleetStatus) -> Offer:
     )
 
 
-def could_serve(builder: PlanBuilder, waiting: WaitingClass, status: FleetStatus) -> bool:
+def suits_class(builder: PlanBuilder, waiting: WaitingClass, status: FleetStatus) -> bool:
     """Return whether the fleet's new nodes fit the class, ignoring whether it is available."""
     node = builder.view.offers[status.key]
     if builder.sim.refusal(waiting.pod_class, builder.sim.kind_of(node.row)):

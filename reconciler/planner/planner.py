@@ -10,7 +10,7 @@ from reconciler.model.snapshot import Snapshot
 from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.clocks import is_skewed
 from reconciler.planner.disruption.engine import propose_forced, propose_voluntary
-from reconciler.planner.disruption.limits.lowered_targets import give_up_unasked
+from reconciler.planner.disruption.limits.lowered_targets import lower_unneeded_targets
 from reconciler.planner.disruption.limits.removals import settle_removals
 from reconciler.planner.disruption.limits.unproven_cluster import (
     hold_for_skew,
@@ -88,7 +88,7 @@ def decide(
     if skewed:
         hold_for_skew(builder)
     if not (left_out.removals or skewed):
-        give_up_unasked(builder)
+        lower_unneeded_targets(builder)
     settle_removals(builder)
     return builder
 

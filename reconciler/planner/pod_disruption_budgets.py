@@ -86,7 +86,7 @@ Known = InternTable[int, tuple[References, tuple[int, ...] | None]]
 """Numbers of the budgets that cover pods, by the `id` of the pods' labels."""
 
 
-class _OfNamespace:
+class _NamespaceCoverage:
     """Which budgets of one namespace cover a pod, whatever they allow.
 
     Args:
@@ -96,7 +96,7 @@ class _OfNamespace:
     """
 
     def __init__(
-        self, selectors: Sequence[LabelSelector | None], before: "_OfNamespace | None" = None
+        self, selectors: Sequence[LabelSelector | None], before: "_NamespaceCoverage | None" = None
     ) -> None:
         self.selectors: Final = selectors
         self._index = _Index(selectors, range(len(selectors)))
@@ -165,19 +165,19 @@ class Coverage:
 
     def __init__(self, shapes: Sequence[Shape], before: "Coverage | None" = None) -> None:
         self.shapes: Final = shapes
-        self._of: dict[str, tuple[int, _OfNamespace]] = {}
+        self._of: dict[str, tuple[int, _NamespaceCoverage]] = {}
         """By namespace the number of its first budget, and its budgets."""
         first = 0
         for namespace, group in groupby(shapes, key=itemgetter(0)):
             selectors = tuple([selector for _, selector, _ in group])
             known = before.known(namespace) if before else None
             if known is None or known.selectors != selectors:
-                known = _OfNamespace(selectors, known)
+                known = _NamespaceCoverage(selectors, known)
             self._of[namespace] = first, known
             first += len(selectors)
         self._unreadable = {namespace for namespace, _, unreadable in shapes if unreadable}
 
-    def known(self, namespace: str) -> _OfNamespace | None:
+    def known(self, namespace: str) -> _NamespaceCoverage | None:
         """Return the budgets of a namespace; None if it has none."""
         found = self._of.get(namespace)
         return found[1] if found is not None else None

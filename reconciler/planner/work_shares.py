@@ -298,7 +298,7 @@ class _Estimate:
         """Return the steps to compare nodes with the expressions of a selector."""
         values = sum(len(line.values) for line in lines)
         once = PER_LINE_AND_NODES_ALIKE * len(lines) + PER_VALUE_AND_NODES_ALIKE * values
-        sorts = self._nodes.told_apart(frozenset([line.key for line in lines]))
+        sorts = self._nodes.sorts_of(frozenset([line.key for line in lines]))
         named = sum(len(line.values) for line in lines if line.key == NAME)
         return once * min(len(self._world.labels), sorts + named)
 
@@ -339,7 +339,7 @@ class _NodesAlike:
         """By label keys: single ones, and no more than `KEY_SETS_MAX` sets of several."""
         self._sets = 0
 
-    def told_apart(self, keys: frozenset[str]) -> int:
+    def sorts_of(self, keys: frozenset[str]) -> int:
         """Return how many sorts of nodes these keys tell apart."""
         by_key = {key: self._counted(frozenset({key})) for key in keys & self._present}
         several = frozenset([key for key, count in by_key.items() if count > 1])

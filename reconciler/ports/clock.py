@@ -31,15 +31,15 @@ class RemoteClock:
     """
 
     steady_seconds: Callable[[], float]
-    _told: tuple[datetime, float] | None = field(default=None, init=False)
+    _set: tuple[datetime, float] | None = field(default=None, init=False)
 
     def tell(self, moment: datetime) -> None:
         """Note that an answer that came now states this time."""
-        self._told = (moment, self.steady_seconds())
+        self._set = (moment, self.steady_seconds())
 
     def now(self) -> datetime | None:
         """Return the time that the server's clock shows now; None before its first answer."""
-        told = self._told
-        if told is None:
+        set_to = self._set
+        if set_to is None:
             return None
-        return told[0] + timedelta(seconds=self.steady_seconds() - told[1])
+        return set_to[0] + timedelta(seconds=self.steady_seconds() - set_to[1])

@@ -1,4 +1,4 @@
-"""Reads from user data what an instance is told at its first boot, as its image reads it.
+"""Reads from user data what an instance is given at its first boot, as its image reads it.
 
 AL2023 (nodeadm's NodeConfig), Bottlerocket (TOML) and AL2 (bootstrap.sh) are known. Scripts are not
 run: what one of them finds out at boot is left out.
@@ -122,7 +122,7 @@ def _al2023(specs: Sequence[Mapping[str, Any]]) -> FirstBoot:
     spec = reduce(_merged, specs)
     kubelet, cluster = mapping(spec.get("kubelet")), mapping(spec.get("cluster"))
     config = mapping(kubelet.get("config"))
-    said = " ".join(
+    text = " ".join(
         str(flag) for each in specs for flag in _list(mapping(each.get("kubelet")).get("flags"))
     )
     variables = {
@@ -142,8 +142,8 @@ def _al2023(specs: Sequence[Mapping[str, Any]]) -> FirstBoot:
     return FirstBoot(
         ami_type="AL2023",
         cluster=_cluster_name(cluster.get("name")),
-        labels=_labels(said),
-        taints=_flag_taints(said) or in_config,
+        labels=_labels(text),
+        taints=_flag_taints(text) or in_config,
         variables={key: value for key, value in variables.items() if value},
     )
 
@@ -193,8 +193,8 @@ def _al2(script: str) -> FirstBoot:
     if not pods_max and _NO_PODS_OF_TYPE.search(script):
         pods_max = _KUBELET_PODS_MAX
     amounts = {
-        flag.replace("-", "_"): _pairs(said, "<" if flag == "eviction-hard" else "=")
-        for flag, said in reversed(_AMOUNTS.findall(script))
+        flag.replace("-", "_"): _pairs(text, "<" if flag == "eviction-hard" else "=")
+        for flag, text in reversed(_AMOUNTS.findall(script))
     }
     variables = {"max_pods": pods_max, **amounts}
     return FirstBoot(
@@ -258,22 +258,22 @@ def _cluster_name(value: object) -> str:
     return str(value) if isinstance(value, str) and _CLUSTER_NAME.fullmatch(value) else ""
 
 
-def _labels(said: str) -> dict[str, str]:
+def _labels(text: str) -> dict[str, str]:
     """Return the labels of kubelet flags: those of several flags add up, as in the kubelet."""
-    return _pairs(",".join(_NODE_LABELS.findall(said)), "=")
+    return _pairs(",".join(_NODE_LABELS.findall(text)), "=")
 
 
-def _pairs(said: str, sign: str) -> dict[str, str]:
+def _pairs(text: str, sign: str) -> dict[str, str]:
     """Return the pairs of a flag's value, without those that a script completes at boot."""
     pairs = (
-        each.partition(sign) for each in said.split(",") if not _KNOWN_AT_BOOT_ONLY.search(each)
+        each.partition(sign) for each in text.split(",") if not _KNOWN_AT_BOOT_ONLY.search(each)
     )
     return {key: value for key, found, value in pairs if found}
 
 
-def _flag_taints(said: str) -> tuple[Mapping[str, str], ...]:
+def _flag_taints(text: str) -> tuple[Mapping[str, str], ...]:
     """Return the taints of kubelet flags: of several flags the last counts, as in the kubelet."""
-    written = [each.split(",") for each in _TAINTS.findall(said)]
+    written = [each.split(",") for each in _TAINTS.findall(text)]
     split = (
         each.rpartition(":")
         for each in (written[-1] if written else ())

@@ -103,7 +103,7 @@ class Simulation:
         demand: The demand.
         settings: The config's settings.
         options: The rest.
-        progress: Told the share of virtual time that has passed, now and then.
+        progress: Called with the share of virtual time that has passed, now and then.
         make_program: What runs on the world; None: the capacity loop.
         fleet_of: What the demand calls fleets that have another name in the settings.
 

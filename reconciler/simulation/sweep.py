@@ -139,7 +139,7 @@ def _in_words(rows: Sequence[Json], best: Json) -> str:
         return f"Keep {kept}: no other combination is cheaper for what it makes pods wait."
     before = usual["usd_per_day"]
     share = best["usd_per_day"] / before - 1 if before else 0.0
-    cost = f"{abs(share):.1%} {'cheaper' if share <= 0 else 'dearer'}"
+    cost = f"{abs(share):.1%} {'cheaper' if share <= 0 else 'more expensive'}"
     wait = best["p95_seconds"] - usual["p95_seconds"]
     fewer = _unserved(usual) - _unserved(best)
     served = f", {fewer:,} fewer pod{'s' * (fewer != 1)} without a node" if fewer else ""

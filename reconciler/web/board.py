@@ -155,8 +155,8 @@ class StatusBoard:
 
     def config_refused(self, error: ReconcilerError) -> None:
         """Note that the newest config cannot be used; the last valid one stays in force."""
-        told, remedy = faults_and_remedy(error)
-        faults = tuple(map(self._scrubbed, told))
+        reasons, remedy = faults_and_remedy(error)
+        faults = tuple(map(self._scrubbed, reasons))
         with self._lock:
             config = replace(self._view.config, faults=faults, remedy=self._scrubbed(remedy))
             self._view = replace(self._view, config=config)

@@ -24,7 +24,7 @@ FAILING_SECONDS: Final = 900.0
 EVICTIONS_FAIL_SECONDS: Final = FAILING_SECONDS + COOL_OFF_MAX.total_seconds()
 """The same for evictions: after a drain that failed, the node rests before the next one."""
 EACH_TIME_FOR: Final = timedelta(minutes=2)
-"""How long a call has to fail at each try before it is told, whatever the answer is."""
+"""How long a call has to fail at each try before it is reported, whatever the answer is."""
 EACH_TIME_MIN: Final = 3
 """How often in addition: another program may change a target right before us, now and then."""
 _ACTIONS_MAX: Final = 1000

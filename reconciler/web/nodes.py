@@ -64,7 +64,7 @@ def _row(
     on_it = list(pods)
     busy = counted(on_it)
     key = plan.fleet_of_node.get(node.name)
-    verdict, code, because = verdicts.of(node.name) or _use_of(
+    verdict, code, because = verdicts.of(node.name) or _default_verdict(
         len(busy), promised.get(node.name, 0)
     )
     return NodeRow(
@@ -81,7 +81,7 @@ def _row(
     )
 
 
-def _use_of(busy: int, promised: int) -> tuple[NodeVerdict, str, str]:
+def _default_verdict(busy: int, promised: int) -> tuple[NodeVerdict, str, str]:
     """Return the verdict on a node that the plan does not mention."""
     if busy:
         return "used", "has-pods", f"{counted_noun(busy, 'pod')} on it"

@@ -108,7 +108,7 @@ def _plot(samples: Sequence[Sample], title: str, *series: Series, money: bool = 
         points = [(x(at), y(peak)) for at, peak in _thinned(samples, value)]
         last = _number(value(samples[-1]), money=money)
         lines.append(Line(name=name, style=style, points=_steps(points), last=last))
-    told = ", ".join(f"{line.name} {line.last}" for line in lines)
+    latest = ", ".join(f"{line.name} {line.last}" for line in lines)
     peaks = f"highest {_number(most, money=money)}"
     return Plot(
         title=title,
@@ -120,7 +120,7 @@ def _plot(samples: Sequence[Sample], title: str, *series: Series, money: bool = 
         y_ticks=tuple(
             Tick(at=y(step * n), text=_short(step * n)) for n in range(round(top / step) + 1)
         ),
-        summary=f"{title} from {begin:%H:%M} to {end:%H:%M} UTC: now {told}; {peaks}",
+        summary=f"{title} from {begin:%H:%M} to {end:%H:%M} UTC: now {latest}; {peaks}",
     )
 
 

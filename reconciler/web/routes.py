@@ -206,8 +206,8 @@ def _question(pairs: Sequence[tuple[str, str]]) -> Question | None:
 
 
 def _refused(status: int, error: ReconcilerError) -> Answer:
-    told = {"error": str(error), "where": error.where, "what": error.what, "hint": error.hint}
-    body = orjson.dumps(told, option=orjson.OPT_APPEND_NEWLINE)
+    document = {"error": str(error), "where": error.where, "what": error.what, "hint": error.hint}
+    body = orjson.dumps(document, option=orjson.OPT_APPEND_NEWLINE)
     return Answer(status=status, body=body, content_type=JSON)
 
 

@@ -29,7 +29,7 @@ output "instance_types" {
 }
 
 output "user_data" {
-  description = "What an instance is told at its first boot, in plain text."
+  description = "What an instance is given at its first boot, in plain text."
   value       = local.user_data
 }
 

@@ -1,4 +1,4 @@
-# What an instance is told at its first boot. Only input variables go in, so it is known when planning.
+# What an instance is given at its first boot. Only input variables go in, so it is known when planning.
 locals {
   lifecycle_label = var.spot ? "Ec2Spot" : "OnDemand"
 

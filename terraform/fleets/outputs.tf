@@ -34,7 +34,7 @@ output "instance_types" {
 }
 
 output "user_data" {
-  description = "What the instances of each fleet are told at their first boot, in plain text, by fleet name."
+  description = "What the instances of each fleet are given at their first boot, in plain text, by fleet name."
   value       = { for name, fleet in merge(module.fleet, module.group) : name => fleet.user_data }
 }
 

@@ -66,8 +66,9 @@ def run() -> str:
             _row(f"{count:,} pods of Karpenter's mix", [_again(made, clusters.karpenter_fleets())])
         )
     parts = [_in_parts(*_small(number)) for number in range(IN_PARTS)]
-    dearer = sum(bought for bought, _ in parts) / sum(once for _, once in parts) - 1
-    said = f"- {IN_PARTS} of the small purchases in {PARTS} parts: {dearer:.1%} dearer than in one."
+    excess = sum(bought for bought, _ in parts) / sum(once for _, once in parts) - 1
+    compared = f"{excess:.1%} more expensive than in one."
+    said = f"- {IN_PARTS} of the small purchases in {PARTS} parts: {compared}"
     sys.stdout.write(f"  {said}\n")
     head = list(rows[0])
     table = [head, ["---"] * len(head), *(list(row.values()) for row in rows)]
@@ -144,7 +145,7 @@ def _row(name: str, found: Sequence[Again]) -> dict[str, str]:
         "nodes": f"{sum(a.nodes for a in found):,}",
         "again": f"{sum(a.more_nodes for a in found):,}",
         "purchases repeated": f"{sum(a.more_nodes > 0 for a in found) / len(found):.0%}",
-        "dearer": f"{more / usd:.1%}",
+        "more expensive": f"{more / usd:.1%}",
         "CPU": f"{1000 * sum(a.cpu_seconds for a in found) / len(found):,.0f} ms",
         "CPU again": f"{1000 * sum(a.again_cpu_seconds for a in found) / len(found):,.0f} ms",
     }

@@ -12,14 +12,14 @@ from math import gcd
 from typing import Any
 
 SECONDS_MAX = 20.0
-"""Of each set; what is not settled then is told as undecided."""
+"""Of each set; what is not settled then is listed as undecided."""
 WORKERS = 2
 
 
 def verdict(cp_model: Any, case: dict[str, Any]) -> dict[str, Any]:
     """The cheapest purchase of a set that costs no more than `usd_micro`, and whether it is proven.
 
-    Slots of nodes, the dearest first, each of one size or none; pods of equal shape are counted.
+    Slots of nodes by falling price, each of one size or none; pods of equal shape are counted.
     """
     prices, sizes, shapes = case["prices"], case["sizes"], case["shapes"]
     unit = gcd(*prices)

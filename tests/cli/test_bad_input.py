@@ -224,7 +224,7 @@ def test_file_that_cannot_be_opened_is_named_with_the_same_words_everywhere(
     ],
     ids=lambda each: " ".join(each) if isinstance(each, tuple) else "",
 )
-def test_mistake_is_told_with_its_place_and_what_to_do(
+def test_mistake_is_reported_with_its_place_and_what_to_do(
     command: tuple[str, ...],
     said: str,
     tmp_path: Path,

@@ -14,7 +14,7 @@ def test_script_is_printed_for_each_shell(shell: str) -> None:
     assert "_RECONCILER_COMPLETE" in done.stdout
 
 
-def test_shell_is_told_the_commands_that_begin_so() -> None:
+def test_shell_gets_the_commands_that_begin_so() -> None:
     """The script asks the program itself, so new commands need no new script."""
     asked = {
         "_RECONCILER_COMPLETE": "complete_bash",

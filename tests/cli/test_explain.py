@@ -62,7 +62,7 @@ def test_several_questions_are_answered_in_their_order(desk: Desk) -> None:
     assert said["nodes"][0]["pods"] == [{"namespace": "ns", "pod": "runs"}]
 
 
-def test_node_with_pods_is_told_apart_from_one_that_pods_will_move_to(desk: Desk) -> None:
+def test_node_with_pods_is_distinguished_from_one_that_pods_will_move_to(desk: Desk) -> None:
     """`in-use` is the code of a node that pods of nodes that leave come to, and of no other."""
     objects = (node("n1"), pod("runs", node="n1", cpu="3"))
     made = desk.plan("--cluster", cluster(desk, *objects), "--explain-node", "n1").plan
@@ -162,7 +162,7 @@ FAR = "sectors: {primary: {kind: cpu, fleets: [{size: small, regions: [us-east-1
         (FAR, "Fleets", "AWS was not asked about the region of primary-small"),
     ],
 )
-def test_pod_that_no_fleet_could_be_asked_about_is_told_so(
+def test_pod_that_no_fleet_could_be_asked_about_is_reported_so(
     desk: Desk, sectors: str, answer: str, detail: str
 ) -> None:
     """The plan named no reason, its table not the pod, and --explain ended with IndexError."""

@@ -83,13 +83,13 @@ class Case:
     detail: str
     change: str
     objects: Sequence[Json]
-    mended: Sequence[Json] | None = None
+    fixed: Sequence[Json] | None = None
     """None: as they were."""
     config: str = ONE
     better: str | None = None
     """The config with the change; None: as it was."""
     aws: Json | None = None
-    aws_mended: Json | None = None
+    aws_fixed: Json | None = None
 
 
 TAINTED = ONE.replace(
@@ -103,14 +103,14 @@ CASES = [
         detail="requests 3500m, a new node offers 3",
         change="lower the pod's cpu request to 3",
         objects=[pod("p", cpu="3500m")],
-        mended=[pod("p", cpu="3")],
+        fixed=[pod("p", cpu="3")],
     ),
     Case(
         code="insufficient-memory",
         detail="requests 14Gi, a new node offers 13.5Gi",
         change="lower the pod's memory request to 13.5Gi",
         objects=[pod("p", memory="14Gi")],
-        mended=[pod("p", memory="13.5Gi")],
+        fixed=[pod("p", memory="13.5Gi")],
     ),
     Case(
         code="insufficient-example.com/fpga",
@@ -126,7 +126,7 @@ CASES = [
                 },
             )
         ],
-        mended=[pod("p")],
+        fixed=[pod("p")],
     ),
     Case(
         code="node-selector",
@@ -150,7 +150,7 @@ CASES = [
         detail="requires disk In (ssd), a new node has no such label",
         change="drop disk In (ssd) from the pod's required node affinity",
         objects=[pod("p", spec=requiring("disk", "ssd"))],
-        mended=[pod("p")],
+        fixed=[pod("p")],
     ),
     Case(
         code="node-affinity",
@@ -159,14 +159,14 @@ CASES = [
         objects=[
             pod("p", spec={"affinity": {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": [{}]}}}})
         ],
-        mended=[pod("p")],
+        fixed=[pod("p")],
     ),
     Case(
         code="taint",
         detail="does not tolerate dedicated=db:NoSchedule of a new node",
         change="tolerate dedicated=db:NoSchedule",
         objects=[pod("p")],
-        mended=[pod("p", spec=TOLERATING)],
+        fixed=[pod("p", spec=TOLERATING)],
         config=TAINTED,
     ),
     Case(
@@ -174,7 +174,7 @@ CASES = [
         detail="no pod that it must be near runs where a new node would be",
         change=f"make the pod affinity over {ZONE} preferred",
         objects=[pod("p", spec=near("podAffinity", "db"))],
-        mended=[pod("p")],
+        fixed=[pod("p")],
     ),
     Case(
         code="pod-anti-affinity",
@@ -185,7 +185,7 @@ CASES = [
             pod("db", node="n1", labels={"app": "db"}),
             pod("p", spec=near("podAntiAffinity", "db")),
         ],
-        mended=[cordoned(), pod("db", node="n1", labels={"app": "db"}), pod("p")],
+        fixed=[cordoned(), pod("db", node="n1", labels={"app": "db"}), pod("p")],
         config=IN_A,
     ),
     Case(
@@ -193,7 +193,7 @@ CASES = [
         detail="one more pod in a new node's domain would exceed maxSkew",
         change=f"make the topology spread over {ZONE} ScheduleAnyway",
         objects=spread(2),
-        mended=spread(2, hard=False),
+        fixed=spread(2, hard=False),
         config=IN_A,
     ),
     Case(
@@ -201,7 +201,7 @@ CASES = [
         detail="wants host port TCP/9100, which DaemonSet kube-system/d takes on every new node",
         change="use another host port than 9100/TCP, which a DaemonSet takes",
         objects=[exporter(9100), pod("p", spec=listening(9100))],
-        mended=[exporter(9100), pod("p", spec=listening(9101))],
+        fixed=[exporter(9100), pod("p", spec=listening(9101))],
     ),
     Case(
         code="volume-zone",
@@ -221,7 +221,7 @@ CASES = [
             *(claim(f"c{i}", storageClassName="gp3") for i in range(3)),
             pod("p", spec=mounting(3)),
         ],
-        mended=[
+        fixed=[
             *attaching(2),
             storage_class(),
             *(claim(f"c{i}", storageClassName="gp3") for i in range(3)),
@@ -233,21 +233,21 @@ CASES = [
         detail="claim data does not exist",
         change="create claim data",
         objects=[storage_class(), pod("p", spec=CLAIMED)],
-        mended=[storage_class(), claim(storageClassName="gp3"), pod("p", spec=CLAIMED)],
+        fixed=[storage_class(), claim(storageClassName="gp3"), pod("p", spec=CLAIMED)],
     ),
     Case(
         code="volume-binding",
         detail="claim data is not bound and its storage class gp9 does not exist",
         change="create storage class gp9",
         objects=[storage_class(), claim(storageClassName="gp9"), pod("p", spec=CLAIMED)],
-        mended=[storage_class("gp9"), claim(storageClassName="gp9"), pod("p", spec=CLAIMED)],
+        fixed=[storage_class("gp9"), claim(storageClassName="gp9"), pod("p", spec=CLAIMED)],
     ),
     Case(
         code="volume-binding",
         detail="claim data is not bound, and no StorageClass at all is known, gp3 neither",
         change="save the storage classes with the other objects, or create one if there is none",
         objects=[claim(storageClassName="gp3"), pod("p", spec=CLAIMED)],
-        mended=[storage_class(), claim(storageClassName="gp3"), pod("p", spec=CLAIMED)],
+        fixed=[storage_class(), claim(storageClassName="gp3"), pod("p", spec=CLAIMED)],
     ),
     Case(
         code="volume-binding",
@@ -255,14 +255,14 @@ CASES = [
         change="save the persistent volumes with the other objects, or create one if there is none",
         config=IN_A,
         objects=[claim(volumeName="pv"), pod("p", spec=CLAIMED)],
-        mended=[volume("us-west-2a"), claim(volumeName="pv"), pod("p", spec=CLAIMED)],
+        fixed=[volume("us-west-2a"), claim(volumeName="pv"), pod("p", spec=CLAIMED)],
     ),
     Case(
         code="volume-binding",
         detail="claim data is not bound, names no storage class and there is no default",
         change="name a storage class in claim data",
         objects=[storage_class(), claim(), pod("p", spec=CLAIMED)],
-        mended=[storage_class(), claim(storageClassName="gp3"), pod("p", spec=CLAIMED)],
+        fixed=[storage_class(), claim(storageClassName="gp3"), pod("p", spec=CLAIMED)],
     ),
     Case(
         code="volume-binding",
@@ -274,7 +274,7 @@ CASES = [
             claim(storageClassName="gp2"),
             pod("p", spec=CLAIMED),
         ],
-        mended=[storage_class(), claim(storageClassName="gp3"), pod("p", spec=CLAIMED)],
+        fixed=[storage_class(), claim(storageClassName="gp3"), pod("p", spec=CLAIMED)],
     ),
     Case(
         code="volume-in-use",
@@ -287,7 +287,7 @@ CASES = [
             pod("user", node="n1", spec=CLAIMED),
             pod("p", spec=CLAIMED),
         ],
-        mended=[
+        fixed=[
             node("n1"),
             storage_class(),
             claim(mode="ReadWriteOncePod", storageClassName="gp3"),
@@ -335,14 +335,14 @@ CASES = [
         detail="names sector primry; the config has: primary, batch",
         change="name sector primary instead of primry in the pod's nodeSelector",
         objects=[pod("p", spec={"nodeSelector": {"sector": "primry"}})],
-        mended=[pod("p", spec={"nodeSelector": {"sector": "primary"}})],
+        fixed=[pod("p", spec={"nodeSelector": {"sector": "primary"}})],
     ),
     Case(
         code="no-sector",
         detail="names sector primry; the config has: primary, batch",
         change="name sector primary instead of primry in the pod's required node affinity",
         objects=[pod("p", spec=requiring("sector", "primry"))],
-        mended=[pod("p", spec=requiring("sector", "primary"))],
+        fixed=[pod("p", spec=requiring("sector", "primary"))],
     ),
     Case(
         code="fleet-unavailable",
@@ -350,7 +350,7 @@ CASES = [
         change="create primary-std: the config has it, EC2 does not",
         objects=[pod("p")],
         aws=fleets(fleet("batch-std")),
-        aws_mended=fleets(fleet("batch-std"), fleet("primary-std")),
+        aws_fixed=fleets(fleet("batch-std"), fleet("primary-std")),
     ),
 ]
 
@@ -367,10 +367,10 @@ def test_named_change_places_the_pod(desk: Desk, case: Case) -> None:
     assert (case.code, case.detail) in reasons
     assert " and ".join(said["change"]) == case.change
 
-    mended = case.objects if case.mended is None else case.mended
-    file = desk.write("cluster.json", {"kind": "List", "items": list(mended)})
+    fixed = case.objects if case.fixed is None else case.fixed
+    file = desk.write("cluster.json", {"kind": "List", "items": list(fixed)})
     desk.write("sectors.yaml", case.better or case.config)
-    aws = [] if case.aws_mended is None else ["--aws", desk.write("aws.json", case.aws_mended)]
+    aws = [] if case.aws_fixed is None else ["--aws", desk.write("aws.json", case.aws_fixed)]
     again = desk.plan("--cluster", file, *aws).plan
     assert "p" in {placed["pod"] for placed in again["placements"]}
 

@@ -125,7 +125,7 @@ def test_invalid_config_is_exit_code_2(desk: Desk, config: str) -> None:
 
 
 def test_every_fault_of_a_config_is_an_error_line_of_its_own(desk: Desk) -> None:
-    """A config would be mended fault by fault, one run of the pipeline for each."""
+    """A config would be fixed fault by fault, one run of the pipeline for each."""
     config = (desk.folder / "sectors.yaml").read_text()
     faulty = config.replace("size: std, max", "size: sdt, max") + "expander: best\nslep: 3\n"
     desk.write("sectors.yaml", faulty)

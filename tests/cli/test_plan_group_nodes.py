@@ -1,4 +1,4 @@
-"""What a new node of an Auto Scaling group will be: told by its nodes, its tags and by EKS."""
+"""What a new node of an Auto Scaling group will be: read from its nodes, its tags and EKS."""
 
 from typing import Any
 
@@ -123,7 +123,7 @@ def test_eks_tells_what_a_node_group_of_the_config_brings(desk: Desk) -> None:
     assert bought(made) == {"primary-std": ["ml-1"]}
 
 
-def test_groups_of_one_name_in_two_regions_are_told_apart(desk: Desk) -> None:
+def test_groups_of_one_name_in_two_regions_are_distinguished(desk: Desk) -> None:
     """A node too small for the pod would be bought in the other region, again and again."""
     desk.write("sectors.yaml", CONFIG.replace("us-west-2", "us-west-2, us-east-1"))
     types = {"us-west-2": "m5.4xlarge", "us-east-1": "m5.large"}

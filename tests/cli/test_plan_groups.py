@@ -79,7 +79,7 @@ def test_only_groups_of_the_cluster_are_found(
     assert [fleet["fleet"] for fleet in made["fleets"]] == fleets
 
 
-def test_type_that_nothing_is_known_of_is_told_by_tags_or_serves_nobody(desk: Desk) -> None:
+def test_unknown_type_is_described_by_tags_or_serves_nobody(desk: Desk) -> None:
     """Nodes would be bought for pods that may not fit on them."""
     unknown = {
         "LaunchTemplate": {"Overrides": [{"InstanceType": "z99.huge"}]},

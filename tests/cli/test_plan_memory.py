@@ -58,7 +58,7 @@ def test_of_several_leases_only_that_of_the_install_counts(desk: Desk) -> None:
     assert made["placements"][0]["fleet"] == "primary-big"
 
 
-def test_lease_that_cannot_be_read_is_told_and_changes_nothing(desk: Desk) -> None:
+def test_lease_that_cannot_be_read_is_reported_and_changes_nothing(desk: Desk) -> None:
     """An annotation edited by hand would stop every plan."""
     made = desk.plan_of(pod("web"), state("{"), aws=AWS)
     assert made["placements"][0]["fleet"] == "primary-std"

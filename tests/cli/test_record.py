@@ -97,7 +97,7 @@ def test_steady_services_of_prometheus_last_until_the_end(
     assert (found.begin, found.end) == (END - timedelta(days=2), END)
 
 
-def test_days_that_prometheus_has_forgotten_are_told_and_left_out(
+def test_days_that_prometheus_has_forgotten_are_reported_and_left_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """They had the services that run today, and none of the Jobs: a month without batch work."""
@@ -209,7 +209,7 @@ def test_token_with_a_line_end_is_never_shown(
         (["--prometheus", "http://x", "--end", "0001-01-01T00:00:00Z"], "its year is 1, not from"),
     ],
 )
-def test_wrong_options_are_told_in_one_line(
+def test_wrong_options_are_reported_in_one_line(
     words: list[str], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Options of another source would be passed over silently."""
@@ -220,7 +220,7 @@ def test_wrong_options_are_told_in_one_line(
     assert not (tmp_path / "d").exists()
 
 
-def test_server_without_pods_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+def test_server_without_pods_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str]) -> None:  # fmt: skip
     """An empty file would simulate a cluster that costs nothing."""
     monkeypatch.setenv("RECONCILER_PROMETHEUS_TOKEN", TOKEN)
@@ -247,7 +247,7 @@ def test_days_of_the_loops_recording_become_one_file(
     assert line.until == END + timedelta(days=2)
 
 
-def test_file_in_the_way_of_the_folder_is_told(
+def test_file_in_the_way_of_the_folder_is_reported(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The clean-up after it failed too, and its words hid the cause."""
@@ -342,7 +342,7 @@ def test_day_that_is_still_to_come_is_left_out(tmp_path: Path) -> None:
     assert demand(out).end == END
 
 
-def test_days_that_are_all_older_than_asked_for_are_told(
+def test_days_that_are_all_older_than_asked_for_are_reported(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """It said that the directory holds no recording."""

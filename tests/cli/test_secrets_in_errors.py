@@ -83,14 +83,14 @@ def test_endpoint_of_aws_is_shown_without_its_password(
 def test_endpoint_that_is_no_address_names_no_sandbox(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Python's own words would be told as a bug of ours."""
+    """Python's own words would be reported as a bug of ours."""
     monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://u:{SECRET}@[::1")
     assert run(["sandbox", "interrupt", "x"]) == 2
     assert capsys.readouterr().err.startswith("error: AWS_ENDPOINT_URL: names no sandbox on this")
 
 
 def test_name_of_a_variable_hides_no_message(capsys: pytest.CaptureFixture[str]) -> None:
-    """`RECONCILER_GIT_TOKEN: ***` tells nobody what to mend."""
+    """`RECONCILER_GIT_TOKEN: ***` tells nobody what to fix."""
     from reconciler.cli.terminal.messages import tell  # noqa: PLC0415 - of this test alone
 
     tell("error", "RECONCILER_GIT_TOKEN", "contains a newline", hint="token: see docs")

@@ -142,7 +142,7 @@ def test_sweep_shows_on_a_terminal_that_it_works_before_its_first_point_is_done(
 
 
 @pytest.mark.parametrize("more", [[], ["--sweep", "consolidation=true,false", "--workers", "0"]])
-def test_directory_that_cannot_be_written_is_told_before_anything_is_played(
+def test_directory_that_cannot_be_written_is_reported_before_anything_is_played(
     files: Path, more: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Not after the hours that it took."""
@@ -163,7 +163,7 @@ def test_directory_that_cannot_be_written_is_told_before_anything_is_played(
         ("moments/a-1/cluster.json", True, "cluster.json: Is a directory"),
     ],
 )
-def test_what_is_in_the_way_of_the_report_is_told_before_anything_is_played(
+def test_what_is_in_the_way_of_the_report_is_reported_before_anything_is_played(
     files: Path, name: str, is_folder: bool, said: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """That the directory takes files says nothing of those that are there already."""
@@ -209,7 +209,7 @@ def test_what_makes_figures_worth_little_is_said_beside_them(
         assert note in page
 
 
-def test_what_the_demand_names_and_nobody_has_is_counted_and_told(
+def test_what_the_demand_names_and_nobody_has_is_counted_and_reported(
     files: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """A demand whose first day was cut off simulated nothing, and said nothing of it."""
@@ -232,7 +232,7 @@ def test_what_the_demand_names_and_nobody_has_is_counted_and_told(
     assert found["not_played"] == {"controllers_without_spec": 1, "faults_of_nothing": 2}
 
 
-def test_configs_of_one_name_are_told_apart_by_their_folders(
+def test_configs_of_one_name_are_distinguished_by_their_folders(
     files: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Both columns of the table were headed by the same name."""
@@ -248,7 +248,7 @@ def test_configs_of_one_name_are_told_apart_by_their_folders(
 
 
 def test_standard_input_is_one_config_only(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The second one was told to be an empty file."""
+    """The second one was reported as an empty file."""
     words = ["--config", "-", "--config-b", "-", "--demand", f"{files}/trace.csv"]
     assert run(["simulate", *words, "--out", f"{files}/report"]) == 2
     assert "--config-b: standard input can be read once" in capsys.readouterr().err
@@ -266,7 +266,7 @@ def has_children(process: int) -> bool:
 def test_sweep_that_is_interrupted_while_its_processes_start_ends_without_a_word(
     files: Path,
 ) -> None:
-    """Dask could not close what had not started, and told so with its tracebacks."""
+    """Dask could not close what had not started, and printed its tracebacks."""
     words = ["--config", f"{files}/sectors.yaml", "--demand", f"{files}/trace.csv"]
     words += ["--sweep", "consolidation=true,false", "--workers", "2", "--out", f"{files}/report"]
     program = [sys.executable, "-m", "reconciler", "simulate", *words]

@@ -141,7 +141,7 @@ sys.exit(subprocess.run([sys.executable, "-c", {child!r}], check=False).returnco
 
 
 @pytest.mark.parametrize("command", ["validate good.yaml", "validate --schema", "--help"])
-def test_full_disk_is_told_as_such(command: str, folder: Path) -> None:
+def test_full_disk_is_reported_as_such(command: str, folder: Path) -> None:
     """A result that was not written must not look like one."""
     done = shell(f"reconciler {command} >/dev/full", folder)
     assert done.returncode == 1

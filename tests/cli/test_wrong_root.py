@@ -39,7 +39,7 @@ def told(
 
 
 @pytest.mark.parametrize("stage", STAGES)
-def test_folder_without_a_rendered_root_is_told_before_terraform_starts(
+def test_folder_without_a_rendered_root_is_reported_before_terraform_starts(
     told: Told, stage: str
 ) -> None:
     """Terraform's own words are of configuration files, and `finish` found nothing to do."""
@@ -50,7 +50,7 @@ def test_folder_without_a_rendered_root_is_told_before_terraform_starts(
     )
 
 
-def test_folder_of_other_code_is_told_as_what_it_is(told: Told) -> None:
+def test_folder_of_other_code_is_reported_as_what_it_is(told: Told) -> None:
     """To remove the file, as the guard asks, would be the wrong thing to do there."""
     Path("service").mkdir()
     Path("service/main.tf").write_text("")

@@ -187,7 +187,7 @@ def test_group_keeps_its_instance_types_when_its_owner_changes_its_size(
     assert only(world).instance_types == ("m5.large",)
 
 
-def test_node_of_an_empty_group_is_told_by_template_configuration_and_policy(
+def test_node_of_an_empty_group_is_known_by_template_configuration_and_policy(
     world: GroupsOverHttp,
 ) -> None:
     """A group at zero would never be asked for a node."""
@@ -269,7 +269,7 @@ def asked_of_eks(world: GroupsOverHttp) -> int:
     return sum(world.cluster in each.parameters["Path"] for each in asked)
 
 
-def test_node_of_an_empty_managed_group_is_told_by_eks_once_an_hour(
+def test_node_of_an_empty_managed_group_is_read_from_eks_once_an_hour(
     world: GroupsOverHttp,
 ) -> None:
     """EKS tags such a group with no label: it would never scale from zero for who selects one."""

@@ -136,7 +136,7 @@ def test_denied_end_of_an_instance_that_is_gone_counts_as_done(
 
 
 def test_denied_end_of_a_living_instance_is_forbidden(cloud: Make) -> None:
-    """A missing right must be told, not taken for done."""
+    """A missing right must be reported, not taken for done."""
     with cloud(terminating(GONE, GONE)).open() as port, pytest.raises(Forbidden):
         port.terminate_instances(HOME, [GONE])
 
@@ -293,7 +293,7 @@ def test_instance_without_the_time_of_its_launch_is_an_error_of_that_answer(clou
         ("<type>", "<createTime>9999-12-31T23:59:59-01:00</createTime><type>"),
     ],
 )
-def test_fleet_that_cannot_be_read_is_told_and_the_others_count(
+def test_fleet_that_cannot_be_read_is_reported_and_the_others_count(
     cloud: Make, before: str, instead: str
 ) -> None:
     """It ended the program, in the first cycle or in the second one."""
@@ -368,7 +368,7 @@ def test_page_of_a_proxy_is_no_empty_list(cloud: Make, action: str) -> None:
         port.observe([HOME])
 
 
-def test_history_that_is_a_page_of_a_proxy_is_not_told(cloud: Make) -> None:
+def test_history_that_is_a_page_of_a_proxy_is_not_reported(cloud: Make) -> None:
     """A fleet in trouble looked as if it had none."""
 
     def script(asked: str, _parameters: dict[str, list[str]]) -> Answer:

@@ -45,7 +45,7 @@ def test_new_pools_end_no_instance(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "TargetCapacitySpecification.TotalTargetCapacity" not in change
 
 
-def test_change_that_never_comes_into_force_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_change_that_never_comes_into_force_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     """The apply would say that the fleet has its new types, and its nodes come from the old."""
     item = "<item><fleetId>fleet-1</fleetId><fleetState>modifying</fleetState></item>"
     pauses: list[float] = []

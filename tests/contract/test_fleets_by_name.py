@@ -112,7 +112,7 @@ def test_template_of_a_deleted_fleet_hides_no_version_of_others(cloud: Make) -> 
     assert [each.kind for each in state.ignored] == []
 
 
-def test_version_that_is_not_told_is_reported(cloud: Make) -> None:
+def test_version_that_is_unknown_is_reported(cloud: Make) -> None:
     """Rolling updates stood still, and nothing said why."""
 
     def script(action: str, _parameters: dict[str, list[str]]) -> Answer:

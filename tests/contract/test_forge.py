@@ -319,7 +319,7 @@ def test_reading_is_throttled_as_writing_is(server: ForgeState, kind: ForgeKind)
     assert caught.value.retry_after_seconds == 7.0
 
 
-def test_answer_that_is_no_json_is_told(server: ForgeState, kind: ForgeKind) -> None:
+def test_answer_that_is_no_json_is_reported(server: ForgeState, kind: ForgeKind) -> None:
     """A proxy's login page must not become a traceback."""
     server.faults = [Fault(status=200, body="<html>")]
     with pytest.raises(Unavailable):
@@ -338,7 +338,7 @@ def test_token_with_a_newline_at_its_end_is_the_token(server: ForgeState, kind: 
     assert opened(port_to(server, kind, token=f"{TOKEN}\n")) == 1
 
 
-def test_token_that_no_header_can_hold_is_told_and_never_shown(
+def test_token_that_no_header_can_hold_is_reported_and_never_shown(
     server: ForgeState, kind: ForgeKind
 ) -> None:
     """Two lines in one Secret ended the program, with the token in its last words."""

@@ -1,4 +1,4 @@
-"""Which forge, which repository, which token: what is told before anything is sent."""
+"""Which forge, which repository, which token: what is reported before anything is sent."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -22,7 +22,7 @@ from tests.forge_server import PROJECT, TOKEN
         (lambda file: file.write_text("one\ntwo"), "holds more than a token"),
     ],
 )
-def test_token_file_that_cannot_be_read_is_told(
+def test_token_file_that_cannot_be_read_is_reported(
     tmp_path: Path, make: Callable[[Path], object], why: str
 ) -> None:
     """Masked as a secret, the reason would be a riddle: `no token: ***`."""

@@ -51,7 +51,7 @@ def test_content_at_a_commit_is_every_byte_of_the_file(work: Path) -> None:
     assert before == b"cluster: one # Gr\xfc\xdfe\n\n"
 
 
-def test_commit_that_is_not_there_is_told_from_one_without_the_file(work: Path) -> None:
+def test_commit_that_is_not_there_is_distinguished_from_one_without_the_file(work: Path) -> None:
     """A mistyped base was taken for one without a config: everything seemed to wait longer."""
     checkout = GitCheckout()
     for revision, there in (("HEAD", True), ("main", True), ("HEAD~9", False), ("mian", False)):

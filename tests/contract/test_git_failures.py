@@ -31,7 +31,9 @@ from reconciler.model.errors import (
         ("", ToolError, "without a word"),
     ],
 )
-def test_failed_fetch_is_told_apart(text: str, expected: type[ReconcilerError], said: str) -> None:
+def test_failed_fetch_is_distinguished(
+    text: str, expected: type[ReconcilerError], said: str
+) -> None:
     """The class decides whether the loop waits, asks for help or starts over."""
     error = failure("fetch", "git fetch x", "main", text)
     assert type(error) is expected
@@ -52,7 +54,7 @@ def test_failed_fetch_is_told_apart(text: str, expected: type[ReconcilerError], 
         ("fatal: unable to access 'x': Could not resolve host: y", Unavailable),
     ],
 )
-def test_failed_push_is_told_apart(text: str, expected: type[ReconcilerError]) -> None:
+def test_failed_push_is_distinguished(text: str, expected: type[ReconcilerError]) -> None:
     """A lost reply is no refusal: the commit may have arrived."""
     assert type(failure("push", "git push x", "main", text)) is expected
 
@@ -92,7 +94,7 @@ def test_words_of_ssh_are_kept(said: str, expected: type[ReconcilerError]) -> No
     assert said in str(error)
 
 
-def test_user_that_ssh_does_not_know_is_told_with_the_remedy() -> None:
+def test_user_that_ssh_does_not_know_is_reported_with_the_remedy() -> None:
     """ssh-keygen, which signs commits, refuses it too."""
     text = "error: No user exists for uid 70000?\n\nfatal: failed to write commit object"
     error = failure("local", "git commit-tree", "main", text)
@@ -152,7 +154,7 @@ HALF_DONE = """
         ("", ToolError, "exit code 1"),
     ],
 )  # fmt: skip
-def test_failed_terraform_is_told_apart(
+def test_failed_terraform_is_distinguished(
     text: str, expected: type[ReconcilerError], said: str
 ) -> None:
     """The message must say what to do next in one line."""

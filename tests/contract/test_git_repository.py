@@ -46,7 +46,7 @@ def test_fetch_of_a_branch_returns_its_newest_commit(repository: GitRepository, 
 
 
 def test_read_of_a_missing_file_is_not_found(repository: GitRepository) -> None:
-    """A missing config must be told from an unreachable remote."""
+    """A missing config must be distinguished from an unreachable remote."""
     with pytest.raises(NotFound):
         repository.read(repository.fetch().id, "elsewhere.yaml")
 

@@ -69,7 +69,7 @@ def committed_again(work: Path, key: Path) -> CommitId:
     return made.id
 
 
-def test_missing_key_is_told_with_its_place_and_nothing_is_pushed(work: Path) -> None:
+def test_missing_key_is_reported_with_its_place_and_nothing_is_pushed(work: Path) -> None:
     """An unsigned commit in its stead would be refused by the forge, or worse, taken."""
     nowhere = work.parent / "nowhere"
     with pytest.raises(ToolError, match="nowhere"):

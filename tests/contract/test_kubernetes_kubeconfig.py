@@ -140,7 +140,7 @@ EXPIRED = "echo 'Error: SSO session expired' >&2; exit 255"
 FAILED = "credential plugin failed: process returned 255. Error: SSO session expired"
 
 
-def test_credential_plugin_that_fails_is_run_once_and_told(
+def test_credential_plugin_that_fails_is_run_once_and_reported(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """Without credentials every list is refused, for a minute, and no message says why."""
@@ -153,7 +153,7 @@ def test_credential_plugin_that_fails_is_run_once_and_told(
     assert len((tmp_path / "runs").read_text().splitlines()) == 1
 
 
-def test_credential_plugin_that_is_not_there_is_told(tmp_path: Path) -> None:
+def test_credential_plugin_that_is_not_there_is_reported(tmp_path: Path) -> None:
     """A machine without the AWS CLI."""
     user = _plugin(tmp_path, "")
     user["exec"]["command"] = "no-such-plugin"
@@ -161,7 +161,7 @@ def test_credential_plugin_that_is_not_there_is_told(tmp_path: Path) -> None:
         connect(_with_user(tmp_path, "http://127.0.0.1:1", **user))
 
 
-def test_credential_plugin_that_fails_later_is_told_with_the_refusal(
+def test_credential_plugin_that_fails_later_is_reported_with_the_refusal(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """A session that ends while the program runs: "401 Unauthorized" names no cause."""

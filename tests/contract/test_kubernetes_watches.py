@@ -49,7 +49,7 @@ def test_expired_watch_lists_again(tmp_path: Path) -> None:
     assert script.lists >= 2
 
 
-def test_watch_goes_on_from_the_last_version_it_heard(tmp_path: Path) -> None:
+def test_watch_continues_from_the_last_version_it_received(tmp_path: Path) -> None:
     """Starting over at the list's version would replay or miss events."""
     script = ApiScript()
     bookmark = {"kind": "Pod", "metadata": {"resourceVersion": "42"}}
@@ -100,7 +100,7 @@ def test_silent_server_makes_observations_fail(tmp_path: Path) -> None:
     with watching(tmp_path, script, awake_seconds=lambda: seconds[0]) as cluster:
         until(cluster, lambda _: script.watches > 0)
         seconds[0] = STALE_SECONDS + 1
-        with pytest.raises(ObservationError, match="not heard of"):
+        with pytest.raises(ObservationError, match="no answer about"):
             cluster.observe()
         assert not cluster.synced
 
@@ -127,7 +127,7 @@ def test_closed_cluster_leaves_no_thread(tmp_path: Path) -> None:
     assert not [thread.name for thread in started if thread.is_alive()]
 
 
-def test_server_that_refuses_connections_is_told_at_once_and_once(tmp_path: Path) -> None:
+def test_server_that_refuses_connections_is_reported_at_once_and_once(tmp_path: Path) -> None:
     """`plan` waited for over a minute and then printed the same failure for each of ten kinds."""
     cluster = KubernetesCluster(connect(kubeconfig(tmp_path, "http://127.0.0.1:1")))
     began = time.monotonic()
@@ -158,7 +158,7 @@ def test_refused_credentials_end_the_wait_for_the_first_lists(
     assert said in str(caught.value)
 
 
-def test_certificate_that_is_not_trusted_is_told_once_and_soon(tmp_path: Path) -> None:
+def test_certificate_that_is_not_trusted_is_reported_once_and_soon(tmp_path: Path) -> None:
     """It reads as a failure of each of ten kinds, in the words of the client's classes."""
     context = make_certificate(datetime.now(UTC)).server_context()  # noqa: TID251 - as TLS
     with scripted_server(ApiScript(), context) as url:
@@ -174,7 +174,7 @@ def test_server_that_comes_up_late_is_waited_for(tmp_path: Path) -> None:
     for _ in range(UNREACHED_MAX):
         cache.failed("connection refused", lasting=True)
     assert not cache.wait_synced(LONG_SECONDS)
-    cache.heard()
+    cache.note_answer()
     waiter = threading.Thread(target=cache.wait_synced, args=(LONG_SECONDS,), daemon=True)
     waiter.start()
     assert waiter.is_alive(), "it waits again"

@@ -343,7 +343,7 @@ def test_annotation_on_a_node_that_changes_all_the_time_is_given_up(tmp_path: Pa
 
 
 @pytest.mark.parametrize("item", [1, None, {"metadata": {"name": "p"}, "spec": "lost"}])
-def test_last_check_does_not_pass_over_what_cannot_be_told_from_a_pod(
+def test_last_check_does_not_pass_over_what_looks_like_a_pod(
     verbs: Callable[[Script], Verbs], item: Any
 ) -> None:
     """An item without a readable node name was left out, and its node would have been ended."""

@@ -67,7 +67,9 @@ def test_spread_counts_only_nodes_that_the_pods_select() -> None:
 
 
 @pytest.mark.parametrize(("honoured", "found"), [(False, "None"), (True, "web-a")])
-def test_spread_counts_tainted_nodes_unless_it_is_told_not_to(honoured: bool, found: str) -> None:
+def test_spread_counts_tainted_nodes_unless_its_policy_forbids_it(
+    honoured: bool, found: str
+) -> None:
     """The default of nodeTaintsPolicy is Ignore."""
     world = world_of("web-a", "ci-b")
     tainted = world.nodes()[0]
@@ -141,7 +143,7 @@ def test_terms_mean_the_pods_of_the_namespaces_that_they_name(
 
 
 def test_pods_with_equal_specs_in_two_namespaces_are_two_questions() -> None:
-    """What is hopeless for one may do for the other."""
+    """What is refused for one may do for the other."""
     world = world_of("web-a")
     apart = replace(PLAIN, pod_anti_affinity=(TERM,))
     assert place(world, "noisy", PLAIN) == "web-a"

@@ -319,7 +319,7 @@ def test_refusal_is_the_error_that_it_means(
 
 
 @pytest.mark.parametrize(("told", "seconds"), [("7", 7.0), ("100000", None), ("99999", 60.0)])
-def test_pause_that_is_asked_for_is_told(
+def test_pause_that_is_asked_for_is_reported(
     api: Api, own: OwnNodeClient, told: str, seconds: float | None
 ) -> None:
     """It is kept within bounds: a node has two minutes."""

@@ -114,7 +114,7 @@ def test_replica_that_no_longer_leads_lets_go(over_http: OverHttp) -> None:
     assert over_http.waiting() == 2
 
 
-def test_queue_that_cannot_be_read_is_told_once_and_read_again(over_http: OverHttp) -> None:
+def test_queue_that_cannot_be_read_is_reported_once_and_read_again(over_http: OverHttp) -> None:
     """A queue that went away must be seen in the log, not a thousand times."""
     url, over_http.url = over_http.url, over_http.url + "-gone"
     reader = over_http.reader()

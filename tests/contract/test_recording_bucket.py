@@ -110,7 +110,7 @@ def test_one_cycle_of_a_clock_that_is_far_ahead_deletes_nothing(s3: Any) -> None
     assert {key.partition("demand-")[2][:10] for key in objects(s3)} == kept
 
 
-def test_bucket_that_does_not_answer_is_told_and_its_lines_are_kept_for_later(
+def test_bucket_that_does_not_answer_is_reported_and_its_lines_are_kept_for_later(
     server: AwsServer, s3: Any
 ) -> None:
     """The loop would stop scaling, or an hour of demand would be lost, for an outage of S3."""
@@ -149,10 +149,10 @@ EXPIRED = RuntimeError(
     ],
     ids=["credentials", "files"],
 )
-def test_what_keeps_s3_from_being_asked_is_told_in_its_words_and_no_line_is_lost(
+def test_what_keeps_s3_from_being_asked_is_reported_in_its_words_and_no_line_is_lost(
     raised: Exception, told: str
 ) -> None:
-    """It was told as a bug that loses lines, although they reached S3 later."""
+    """It was reported as a bug that loses lines, although they reached S3 later."""
 
     class Away:
         def __init__(self) -> None:

@@ -88,7 +88,7 @@ def test_lines_that_do_not_fit_leave_no_part_of_them_behind(tmp_path: Path) -> N
     assert gzip.decompress(file.read_bytes()) == b"one\ntwo\nthree\n"
 
 
-def test_directory_that_cannot_be_written_is_told_and_holds_nothing_up(tmp_path: Path) -> None:
+def test_directory_that_cannot_be_written_is_reported_and_holds_nothing_up(tmp_path: Path) -> None:
     """The loop would stop scaling because a disk is full."""
     (tmp_path / "file").write_text("no directory")
     failed: list[PortError] = []
@@ -145,7 +145,7 @@ def test_old_files_go_with_the_first_lines_of_a_day_that_fit(tmp_path: Path) -> 
     assert [path.name for path in tmp_path.iterdir()] == ["demand-2026-03-12.jsonl.gz"]
 
 
-def test_lines_of_a_directory_that_stays_away_are_bounded_and_their_loss_is_told(
+def test_lines_of_a_directory_that_stays_away_are_bounded_and_their_loss_is_reported(
     tmp_path: Path,
 ) -> None:
     """They would fill the memory of the loop."""

@@ -30,7 +30,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="package")
 def tally(closing_lines: list[str]) -> Iterator[Tally]:
-    """The promises of all scenes; told at the end of the run."""
+    """The promises of all scenes; printed at the end of the run."""
     found = Tally()
     yield found
     closing_lines.append(found.summary())

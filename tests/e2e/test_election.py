@@ -158,7 +158,7 @@ def _leader_and_standby(stage: Stage, replicas: Replicas) -> tuple[Replica, Repl
 
 
 def _until_leads(standby: Replica, after: str, closing_lines: list[str]) -> None:
-    """Wait for it, however long the machine takes; how long that was is told at the end."""
+    """Wait for it, however long the machine takes; how long that was is printed at the end."""
     seconds = standby.until_role("leader")
     closing_lines.append(
         f"leader {after}: followed after {seconds:.1f} s (lease duration {LEASE:.0f} s)"
@@ -194,7 +194,7 @@ def test_leader_cut_off_from_the_api_server_stops_before_another_acts(
     _until_leads(standby, "cut off", closing_lines)
     assert "standby" in leader.role or "not synced" in leader.role
     _until_acts(replicas, standby)
-    leader.kubernetes.mend()
+    leader.kubernetes.restore()
     leader.until_role("standby")
     _until_acts(replicas, standby)
     assert replicas.turns() == [leader.name, standby.name]
@@ -384,7 +384,7 @@ def test_restarted_api_server_with_compacted_history_is_lived_through(
     until("the API server is back", serves)
     back_at = _now()
     for each in (leader, standby):
-        each.kubernetes.mend()
+        each.kubernetes.restore()
     roles = {"leader", "standby"}
     until("one leads", lambda: {leader.role, standby.role} == roles)
     began = _now()

@@ -180,7 +180,7 @@ def _path(pod: Mapping[str, Any]) -> str:
 
 
 def _of_scenario(state: ClusterState, scenario: Scenario) -> ClusterState:
-    """Only what belongs to it; volumes are told apart by name."""
+    """Only what belongs to it; volumes are distinguished by name."""
     spaces = {each["metadata"]["name"] for each in scenario.namespaces}
     prefix = f"{scenario.tag}-"
     return replace(

@@ -49,7 +49,7 @@ class Wire:
         """Nothing arrives any more, in either direction, and nobody is told."""
         self._whole.clear()
 
-    def mend(self) -> None:
+    def restore(self) -> None:
         """Connections that were cut are gone; new ones work."""
         with self._lock:
             old = list(self._connections)
@@ -69,7 +69,7 @@ class Wire:
         self._stopping.set()
         _end(self._server)
         self._server.close()
-        self.mend()
+        self.restore()
         for thread in self._threads:
             thread.join(_END_SECONDS)
 

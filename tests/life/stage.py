@@ -70,7 +70,7 @@ def fleet_settings(config: Config) -> tuple[FleetSettings, ...]:
 
 
 class Stage:
-    """A world, the program on it, and what is told apart about them.
+    """A world, the program on it, and what is distinguished about them.
 
     Args:
         config: The config that it starts with.

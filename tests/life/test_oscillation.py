@@ -48,7 +48,7 @@ def test_what_comes_back_has_to_pay(
 
 
 def test_without_consolidation_nothing_comes_back() -> None:
-    """Only what replaces something dearer may be bought again."""
+    """Only what replaces something more expensive may be bought again."""
     config = replace(CALM, consolidation=False)
     assert broken(config, [("small", 1, 0), *REPLACED])
     assert not broken(config, [("small", 1, 0), ("large", 1, 0)])

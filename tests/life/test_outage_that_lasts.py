@@ -1,4 +1,4 @@
-"""Nodes that die together: held as an outage, told in each minute, and gone after an hour."""
+"""Nodes that die together: held as an outage, reported in each minute, and gone after an hour."""
 
 from reconciler.model.cluster import Node
 from reconciler.web.board import StatusBoard
@@ -33,7 +33,7 @@ class Outage:
         return [cause.text for cause in causes if cause.kind == "nodes-held"]
 
 
-def test_dead_nodes_are_told_of_and_leave_after_an_hour() -> None:
+def test_dead_nodes_are_reported_and_leave_after_an_hour() -> None:
     """They were replaced one to one and billed for good, and the first line said OK."""
     life = Outage()
     life.process.run_for(20 * MINUTE)

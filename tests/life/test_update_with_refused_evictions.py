@@ -1,4 +1,4 @@
-"""A rolling update whose evictions are refused: few nodes come in vain, and it is told."""
+"""A rolling update whose evictions are refused: few nodes come unused, and it is reported."""
 
 from dataclasses import replace
 
@@ -59,7 +59,7 @@ class RefusedUpdate:
         return [c for c in verdict_of(self.board).causes if c.kind == "update-rests"]
 
 
-def test_update_that_frees_no_node_rests_and_is_told() -> None:
+def test_update_that_frees_no_node_rests_and_is_reported() -> None:
     """It bought two nodes for each old one, then stood still for a day under the verdict OK."""
     life = RefusedUpdate()
     life.process.run_for(HOUR)
@@ -76,7 +76,7 @@ def test_update_that_frees_no_node_rests_and_is_told() -> None:
 
 @pytest.mark.parametrize("resumed", [True, False])
 def test_update_goes_on_after_its_rest_or_a_resume(resumed: bool) -> None:
-    """Whoever has mended the webhook would wait for a day."""
+    """Whoever has fixed the webhook would wait for a day."""
     life = RefusedUpdate()
     life.process.run_for(HOUR)
     life.refuses = False

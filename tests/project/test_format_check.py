@@ -39,7 +39,7 @@ def test_names_of_unformatted_files_stay_out_of_the_log(file: Path) -> None:
 def test_only_an_unformatted_file_is_called_a_matter_of_format(
     file: Path, code: int, said: str, tmp_path: Path
 ) -> None:
-    """A syntax error, a missing folder and a missing Terraform were told as unformatted files."""
+    """A syntax error, a missing folder and a missing Terraform looked like unformatted files."""
     program = tmp_path / "terraform"
     program.write_text(f"#!/bin/sh\necho '::error::a name of the pull request'\nexit {code}\n")
     program.chmod(0o755)

@@ -69,7 +69,7 @@ def test_messages_are_read_from_the_source() -> None:
 
 
 def test_every_code_of_the_guard_is_listed_and_no_other() -> None:
-    """A refused plan is mended by whoever knows what its code means."""
+    """A refused plan is fixed by whoever knows what its code means."""
     section = PAGE.read_text(encoding="utf-8").partition(f"### {CODES}")[2].partition("\n## ")[0]
     found = [code for row in _rows(section) for code in CODE.findall(row.split(" | ")[0])]
     assert sorted(found) == sorted(filter(CODE.fullmatch, written("gitops")))

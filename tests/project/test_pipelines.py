@@ -103,7 +103,7 @@ def test_only_jobs_of_main_get_the_role_that_writes() -> None:
         assert "write" not in str(job.get("permissions", {}).get("contents", "")), name
 
 
-def test_faults_of_a_config_are_told_before_a_role_is_needed() -> None:
+def test_faults_of_a_config_are_reported_before_a_role_is_needed() -> None:
     """Whoever mistyped a fleet, or comes from a fork, must not read about credentials instead."""
     told = [str(step.get("run", step.get("uses", ""))) for step in steps_of("plan")]
     (role,) = [number for number, each in enumerate(told) if "configure-aws-credentials" in each]
@@ -311,7 +311,7 @@ def test_credentials_last_as_long_as_an_apply() -> None:
     assert minutes * 60 <= int(seconds) <= int(granted[1])
 
 
-def test_every_stage_is_told_its_config() -> None:
+def test_every_stage_is_given_its_config() -> None:
     """A config of another name would silently not count: no limits, no allow_destroy."""
     for file in (GITHUB, GITLAB):
         text = re.sub(r"\\?\n +", " ", file.read_text())

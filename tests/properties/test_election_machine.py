@@ -41,7 +41,7 @@ class ElectionMachine(RuleBasedStateMachine):
 
     @rule(index=CANDIDATES, reachable=st.booleans())
     def partition(self, index: int, reachable: bool) -> None:
-        """Cut or mend one replica's way to the API server."""
+        """Cut or restore one replica's way to the API server."""
         self.field.candidates[index].way.reachable = reachable
 
     @rule(index=CANDIDATES, answers=st.booleans())

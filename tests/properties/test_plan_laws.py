@@ -98,7 +98,7 @@ def without(made: Plan, name: str) -> bytes:
 def test_unplaceable_pod_changes_nothing_for_the_others(
     case: Case, priority: int, kind: str, percent: int
 ) -> None:
-    """One bad pod would hold up, or make dearer, what everybody else needs."""
+    """One bad pod would hold up, or make more expensive, what everybody else needs."""
     ours = case.settings.fleets()[0].sector
     kept = (Headroom(sector=ours, percent=percent),) if percent else ()
     config = replace(case.settings, headroom=kept)
@@ -169,9 +169,9 @@ def test_plan_without_a_constraint_costs_no_more_than_a_node_above_the_plan_with
     loose = plan(replace(case.snapshot, cluster=cluster), case.settings)
     if [u.pod for u in loose.unplaceable] != [u.pod for u in strict.unplaceable]:
         return  # another pod is served now, which may cost
-    dearest = max(float(f.usd_per_hour or 0) for f in case.settings.fleets())
+    most_expensive = max(float(f.usd_per_hour or 0) for f in case.settings.fleets())
     assert loose.cost.hourly_usd_lower_bound <= strict.cost.hourly_usd_after + 1e-9
-    assert loose.cost.hourly_usd_after <= strict.cost.hourly_usd_after * 1.05 + dearest
+    assert loose.cost.hourly_usd_after <= strict.cost.hourly_usd_after * 1.05 + most_expensive
 
 
 @given(case=cases(Mix(clouds=True)))

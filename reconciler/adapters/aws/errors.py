@@ -217,8 +217,8 @@ def of_unreadable(where: str, error: Exception, *, changing: bool) -> PortError:
 
 def of_system_error(where: str, error: OSError, *, changing: bool) -> PortError:
     """Return the error for one of this machine, such as too many open files."""
-    said = (error.strerror or type(error).__name__).lower()
-    what = f"{said}: {error.filename}" if error.filename is not None else said
+    reason = (error.strerror or type(error).__name__).lower()
+    what = f"{reason}: {error.filename}" if error.filename is not None else reason
     if changing:
         return OutcomeUnknown(where, what, "it may have been carried out")
     return Unavailable(where, what)

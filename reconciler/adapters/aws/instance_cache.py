@@ -145,16 +145,18 @@ class CachedInstances:
         with self._lock:
             newest = self._known.get(region)
             if newest is None or newest.at <= asked_at:
-                self._known[region] = _FullAnswer(asked_at, asked_at, _said_of(fleets), found)
+                self._known[region] = _FullAnswer(
+                    asked_at, asked_at, _launch_answers(fleets), found
+                )
         return found
 
     def _read_moving(
         self, region: Region, known: _FullAnswer, fleets: Fleets, ask: InstanceRequests
     ) -> Reservations:
-        said = _said_of(fleets)
+        answers = _launch_answers(fleets)
         moving = _moving_ids(known.reservations, self._ended_lately(region))
         launching = _launching_ids(fleets, known.fleets)
-        if said == known.fleets and not moving and not launching:
+        if answers == known.fleets and not moving and not launching:
             return known.reservations
         asked_at = self._monotonic()
         newer = ask.newer_instances(asked_at - known.newest_at, launching, moving)
@@ -164,7 +166,7 @@ class CachedInstances:
         with self._lock:
             if self._known.get(region) is known:  # else a full answer came in the meantime
                 self._known[region] = replace(
-                    known, newest_at=asked_at, fleets=said, reservations=merged
+                    known, newest_at=asked_at, fleets=answers, reservations=merged
                 )
         return merged
 
@@ -174,7 +176,7 @@ class CachedInstances:
         self._background.begin(region, lambda: self._read_all(region, fleets, ask, pause_seconds))
 
 
-def _said_of(fleets: Fleets) -> frozenset[tuple[Any, ...]]:
+def _launch_answers(fleets: Fleets) -> frozenset[tuple[Any, ...]]:
     return frozenset(map(_count_of, fleets))
 
 

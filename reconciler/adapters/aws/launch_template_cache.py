@@ -21,7 +21,7 @@ from reconciler.model.errors import (
 )
 from reconciler.model.ids import Region
 from reconciler.model.text import counted_noun
-from reconciler.records.aws import TEMPLATES_NOT_TOLD, TOLD_AT, Answer
+from reconciler.records.aws import ANSWERED_AT, UNKNOWN_TEMPLATES, Answer
 
 TEMPLATE_NAMES: Final = ("LaunchTemplateId", "LaunchTemplateName")
 """What a fleet may call its launch template by."""
@@ -47,7 +47,7 @@ Ask = Callable[[str, Sequence[str]], Iterable[Mapping[str, Any]]]
 class _CachedTemplate:
     at: float
     entry: Mapping[str, Any] | None
-    """With `TOLD_AT`; None: it does not exist in EC2."""
+    """With `ANSWERED_AT`; None: it does not exist in EC2."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,9 +125,11 @@ class CachedTemplates:
 
     def _ask(self, region: Region, by: str, names: Sequence[str], ask: Ask) -> None:
         """Ask for all at once; when EC2 does not know one of them, for each half by itself."""
-        told_at = self._now()
+        answered_at = self._now()
         try:
-            found = {str(each.get(by)): {**each, TOLD_AT: told_at} for each in ask(by, names)}
+            found = {
+                str(each.get(by)): {**each, ANSWERED_AT: answered_at} for each in ask(by, names)
+            }
         except NotFound:
             if len(names) > 1:
                 half = len(names) // 2
@@ -158,12 +160,12 @@ class CachedTemplates:
             for key in old:
                 del self._known[key]
             known = [(each, self._known.get((region, each))) for each in wanted]
-        told = [each.entry for _, each in known if each is not None and each.entry is not None]
+        entries = [each.entry for _, each in known if each is not None and each.entry is not None]
         gone = [name for (_, name), each in known if each is not None and each.entry is None]
-        not_told = [{"Name": name, "Why": "EC2 does not know it"} for name in gone]
+        unknown = [{"Name": name, "Why": "EC2 does not know it"} for name in gone]
         if failure is not None:
             others = f", nor of {counted_noun(len(wanted) - 1, 'other')}" if wanted[1:] else ""
-            why = f"its version is not told{others}: {kind_and_text(failure.error)}"
-            not_told.append({"Name": wanted[0][1], "Why": why})
-        answer: dict[str, Any] = {"LaunchTemplates": told}
-        return {**answer, TEMPLATES_NOT_TOLD: not_told} if not_told else answer
+            why = f"its version is unknown{others}: {kind_and_text(failure.error)}"
+            unknown.append({"Name": wanted[0][1], "Why": why})
+        answer: dict[str, Any] = {"LaunchTemplates": entries}
+        return {**answer, UNKNOWN_TEMPLATES: unknown} if unknown else answer

@@ -28,7 +28,7 @@ class QueueFailures:
     """Reports when a call begins to fail, and when all of them work again; thread-safe.
 
     Args:
-        told: Called with the error of a call that works no more, or fails with another kind of
+        reported: Called with the error of a call that works no more, or fails with another kind of
             error now; with that of another one that still does not when it works again; and with
             None when all work.
         monotonic: A clock that never jumps.
@@ -36,10 +36,10 @@ class QueueFailures:
 
     def __init__(
         self,
-        told: Callable[[PortError | None], None],
+        reported: Callable[[PortError | None], None],
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._told = told
+        self._reported = reported
         self._monotonic = monotonic
         self._lock = threading.Lock()
         self._failing: dict[str, _Failure] = {}
@@ -50,7 +50,7 @@ class QueueFailures:
             before = self._failing.get(call)
             self._failing[call] = _Failure(error, self._monotonic())
             if before is None or type(before.error) is not type(error):
-                self._told(error)
+                self._reported(error)
 
     def worked(self, call: str) -> None:
         """Note that a call succeeded."""
@@ -75,4 +75,4 @@ class QueueFailures:
     def _end(self, calls: list[str]) -> None:
         for call in calls:
             del self._failing[call]
-        self._told(next((each.error for each in self._failing.values()), None))
+        self._reported(next((each.error for each in self._failing.values()), None))

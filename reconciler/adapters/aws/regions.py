@@ -133,7 +133,7 @@ def observed(
         raise failed[0][1]
     state = decode(answers)
     silent = frozenset(region for region, _ in failed)
-    told = (
+    unreadable = (
         Ignored(code="unreadable", kind="Region", name=region, detail=kind_and_text(error))
         for region, error in failed
     )
@@ -141,7 +141,7 @@ def observed(
         state,
         silent=silent,
         providers=frozenset({provider}),
-        ignored=tuple(sorted((*state.ignored, *told))),
+        ignored=tuple(sorted((*state.ignored, *unreadable))),
         server_time=server_time(),
     )
 

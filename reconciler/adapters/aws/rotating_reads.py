@@ -48,7 +48,7 @@ class RotatingReads:
             region: The region.
             names: The objects.
             ask: Reads one of them; called from several threads. It raises Unavailable or Throttled
-                where nothing can be said now.
+                where nothing is known now.
         """
         wanted = dict.fromkeys(names)
         before = self._known.get(region, {})

@@ -31,7 +31,7 @@ class ServiceTimes:
 
     def __init__(self) -> None:
         self._known: dict[Region, dict[str, Activity]] = {}
-        self._untold: dict[Region, set[str]] = {}
+        self._unanswered: dict[Region, set[str]] = {}
         """Members whose activity Auto Scaling has not returned yet."""
 
     def answer(
@@ -64,24 +64,24 @@ class ServiceTimes:
         members = {each["AutoScalingGroupName"]: _members(each) for each in groups}
         listed = frozenset().union(*members.values())
         known = {each: activity for each, activity in before.items() if each in listed}
-        untold = self._untold.get(region, set()) & known.keys()
+        unanswered = self._unanswered.get(region, set()) & known.keys()
         for name in running:
             new = members[name] - known.keys()
             known.update({each: served_since(name, each, at) for each in new})
-            untold |= new
-        asked = [name for name in sorted(running) if members[name] & untold][:calls_max]
+            unanswered |= new
+        asked = [name for name in sorted(running) if members[name] & unanswered][:calls_max]
         for name in asked:
-            wanted = members[name] & untold
+            wanted = members[name] & unanswered
             try:
                 for each, activity in ask(name, wanted):
                     known[each] = activity
-                    untold.discard(each)
+                    unanswered.discard(each)
             except (Throttled, Unavailable):
                 break  # the next call would take as long
             except (NotFound, Forbidden, Refused):
                 pass  # the group is gone, or its activities may not be read
-            untold -= wanted
-        self._known[region], self._untold[region] = known, untold
+            unanswered -= wanted
+        self._known[region], self._unanswered[region] = known, unanswered
         return {"Activities": [activity for _, activity in sorted(known.items())]}
 
 

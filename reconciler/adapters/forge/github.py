@@ -48,8 +48,8 @@ class GitHub:
         listed = self._client.pages(f"{self._root}/commits/{commit}/statuses", {}, self._headers())
         found: dict[str, StatusState] = {}
         for each in listed:
-            told = each.get("state") if isinstance(each, Mapping) else None
-            state = _STATES.get(told) if isinstance(told, str) else None
+            state_name = each.get("state") if isinstance(each, Mapping) else None
+            state = _STATES.get(state_name) if isinstance(state_name, str) else None
             if state is not None:
                 found.setdefault(str(each.get("context", "")), state)
         return found

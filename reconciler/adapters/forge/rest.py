@@ -146,8 +146,8 @@ class RestClient:
             if document is None:
                 raise Unavailable(where, "answered with something that is not JSON")
             return document
-        said = scrub(_message(document), (self._settings.read_token(),))
-        raise _refusal(where, answer, said)
+        message = scrub(_message(document), (self._settings.read_token(),))
+        raise _refusal(where, answer, message)
 
 
 def _asked(
@@ -192,9 +192,9 @@ def _not_reached(where: str, why: str) -> Unavailable:
     return Unavailable(where, f"not reached: {why}", hint)
 
 
-def _refusal(where: str, answer: BaseHTTPResponse, said: str) -> PortError:
+def _refusal(where: str, answer: BaseHTTPResponse, message: str) -> PortError:
     status = answer.status
-    what = f"answered {status}" + (f": {said}" if said else "")
+    what = f"answered {status}" + (f": {message}" if message else "")
     headers = answer.headers
     if status == 429 or (
         status == 403 and (headers.get("x-ratelimit-remaining") == "0" or "retry-after" in headers)

@@ -108,7 +108,7 @@ def _ask(directory: str, *arguments: str) -> bytes | None:
         return None
     command = ["git", *_RUNS_NOTHING, *arguments]
     try:
-        status, out, said = git.Git(directory).execute(
+        status, out, errors = git.Git(directory).execute(
             command,
             with_extended_output=True,
             with_exceptions=False,
@@ -120,7 +120,7 @@ def _ask(directory: str, *arguments: str) -> bytes | None:
         raise ToolError(
             "git", "the git program is not on the PATH", "install git 2.30 or newer"
         ) from missing
-    if status != 0 and "dubious ownership" in str(said):
+    if status != 0 and "dubious ownership" in str(errors):
         raise ToolError(
             directory,
             "the checkout belongs to another user, so git does not read it",

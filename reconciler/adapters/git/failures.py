@@ -68,9 +68,11 @@ def failure(doing: Doing, where: str, branch: str, text: str) -> ReconcilerError
         branch: The remote's branch, for the message.
         text: Scrubbed standard error of git in the C locale.
     """
-    said = _last_words(text)
+    words = _last_words(text)
     if _NO_USER.search(text):
-        return ToolError(where, said, "ssh needs a line for it in /etc/passwd; the image has 65532")
+        return ToolError(
+            where, words, "ssh needs a line for it in /etc/passwd; the image has 65532"
+        )
     if _FULL.search(text):
         return ToolError(where, "no space left on the disk", "free some, or set --clone elsewhere")
     if (over := _TOO_MUCH.match(text)) is not None:
@@ -80,26 +82,26 @@ def failure(doing: Doing, where: str, branch: str, text: str) -> ReconcilerError
         late = "git got no answer in time"
         return OutcomeUnknown(where, late) if doing == "push" else Unavailable(where, late)
     if doing == "local":
-        return ToolError(where, said)
-    return _remote_failure(doing, where, branch, text) or ToolError(where, said)
+        return ToolError(where, words)
+    return _remote_failure(doing, where, branch, text) or ToolError(where, words)
 
 
 def _remote_failure(doing: Doing, where: str, branch: str, text: str) -> ReconcilerError | None:
-    said = _last_words(text)
+    words = _last_words(text)
     if _MISSING_BRANCH.search(text):
         return NotFound(where, f"the branch {branch} does not exist there (any more)")
     if _DENIED.search(text):
         credentials = "check the token, the ssh key and the branch protection"
         known = "put the host's key into the known_hosts file of ssh"
-        return Forbidden(where, said, known if _UNKNOWN_HOST.search(text) else credentials)
+        return Forbidden(where, words, known if _UNKNOWN_HOST.search(text) else credentials)
     if _MISSING.search(text):
-        return NotFound(where, said, "check the address; private ones look missing without rights")
+        return NotFound(where, words, "check the address; private ones look missing without rights")
     if doing == "push" and (conflict := _push_conflict(where, branch, text)) is not None:
         return conflict
     if doing == "push" and _CUT.search(text):
-        return OutcomeUnknown(where, said)
+        return OutcomeUnknown(where, words)
     hint = "check the address, the network and the proxy"
-    return Unavailable(where, said, hint) if _UNREACHED.search(text) else None
+    return Unavailable(where, words, hint) if _UNREACHED.search(text) else None
 
 
 def _push_conflict(where: str, branch: str, text: str) -> Conflict | None:
@@ -107,8 +109,8 @@ def _push_conflict(where: str, branch: str, text: str) -> Conflict | None:
     if _MOVED.search(text):
         return Conflict(where, f"the branch {branch} moved on", again)
     if _NOT_UPDATED.search(text):
-        said = _last_words(text)
-        return Conflict(where, f"the remote did not update the branch {branch}: {said}", again)
+        words = _last_words(text)
+        return Conflict(where, f"the remote did not update the branch {branch}: {words}", again)
     return None
 
 

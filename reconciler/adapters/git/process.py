@@ -181,7 +181,7 @@ class GitProcess:
             feed.write(stdin)
             feed.seek(0)
             try:
-                with _for_our_repository():
+                with _without_git_variables():
                     started = git.Git(self.directory).execute(
                         ["git", *arguments],
                         istream=feed,
@@ -211,7 +211,7 @@ def _disk_errors() -> Iterator[None]:
 
 
 @contextmanager
-def _for_our_repository() -> Iterator[None]:
+def _without_git_variables() -> Iterator[None]:
     """Hide variables of another repository: GitPython passes on this process's environment."""
     users = os.environ  # noqa: TID251 - see above
     with _ENVIRONMENT:

@@ -45,7 +45,7 @@ class Cache:
         self._monotonic = monotonic
         self._lock = threading.Lock()
         self._held: dict[Key, CachedObject] = {}
-        self._heard_at: float | None = None
+        self._answered_at: float | None = None
         self._comparison: Comparison | None = None
         self._lists_agreeing = 0
         self._came_back = False
@@ -58,9 +58,9 @@ class Cache:
         """Note that the server cut off a watch during changes; it is resumed at once."""
         self._signal.expect_more()
 
-    def heard(self) -> None:
+    def note_answer(self) -> None:
         """Note that the server answered, even if nothing changed."""
-        self._heard_at = self._monotonic()
+        self._answered_at = self._monotonic()
         self._trouble = ""
         if self._unreached:
             self._unreached = 0
@@ -121,8 +121,8 @@ class Cache:
 
     def silent_seconds(self) -> float:
         """Return how long nothing was received; infinite before the first answer."""
-        heard_at = self._heard_at
-        return float("inf") if heard_at is None else self._monotonic() - heard_at
+        answered_at = self._answered_at
+        return float("inf") if answered_at is None else self._monotonic() - answered_at
 
     def held_in(self, key: Key, version: str) -> CachedObject | None:
         """Return an object, if it is cached in exactly this version; versions may be missing."""
@@ -164,8 +164,9 @@ class Cache:
 
         Args:
             found: The list.
-            after_silence: Whether nothing was heard for long before it. Then it shows kubelets as
-                they were before the server heard them again, and another one has to agree with it.
+            after_silence: Whether the server did not answer for long before it. Then it shows
+                kubelets as they were before they reached the server again, and another one has to
+                agree with it.
         """
         with self._lock:
             before, self._held = self._held, found
@@ -213,7 +214,7 @@ class Cache:
 
     def _tell(self, key: Key) -> None:
         if self._comparison is not None:
-            self._comparison.told(key)
+            self._comparison.note_received(key)
 
     def _count(self, before: int, found: int) -> None:
         """Note the size of a full list, and of the cache before it."""

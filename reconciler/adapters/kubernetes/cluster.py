@@ -140,7 +140,7 @@ class KubernetesCluster:
     def wake(self) -> None:
         """End all waits: the program is to stop."""
         self._signal.close()
-        self._transport.hurry()
+        self._transport.skip_pauses()
         for reflector in self._reflectors:
             reflector.cache.stop_waiting()
 
@@ -227,7 +227,9 @@ class KubernetesCluster:
         ]
         for trouble, caches in silent.items():
             seconds = round(max(cache.silent_seconds() for cache in caches))
-            missing.append(f"{self._named(caches)} not heard of for {seconds} s{_because(trouble)}")
+            missing.append(
+                f"no answer about {self._named(caches)} for {seconds} s{_because(trouble)}"
+            )
         more = len(missing) - REASONS_MAX
         return [*missing[:REASONS_MAX], f"{more} more"] if more > 0 else missing
 

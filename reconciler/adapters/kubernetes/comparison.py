@@ -30,18 +30,18 @@ class Comparison:
     """
 
     def __init__(self, keys: Iterable[Key]) -> None:
-        self._told: set[Key] = set()
+        self._received: set[Key] = set()
         self._missing = set(keys)
         self._other: dict[Key, CachedObject] = {}
 
-    def told(self, key: Key) -> None:
+    def note_received(self, key: Key) -> None:
         """Note that the watch reported an object: the list's entry does not count."""
-        self._told.add(key)
+        self._received.add(key)
 
     def counts(self, key: Key) -> bool:
         """Return whether the list's entry of an object counts, and note that it is in the list."""
         self._missing.discard(key)
-        return key not in self._told
+        return key not in self._received
 
     def differs(self, key: Key, held: CachedObject) -> None:
         """Note another version of an object in the list, or one that is not cached."""
@@ -54,8 +54,8 @@ class Comparison:
 
     def other(self) -> dict[Key, CachedObject]:
         """Return the objects to store instead."""
-        return {key: held for key, held in self._other.items() if key not in self._told}
+        return {key: held for key, held in self._other.items() if key not in self._received}
 
     def missing(self) -> set[Key]:
         """Return the keys of cached objects that no longer exist."""
-        return self._missing - self._told
+        return self._missing - self._received

@@ -27,7 +27,7 @@ _UNUSABLE = (
     RecursionError,
 )
 _FAILURE_MAX: Final = 300
-"""Characters of what a credential plugin said."""
+"""The most characters that are kept of a credential plugin's output."""
 
 
 def connect(

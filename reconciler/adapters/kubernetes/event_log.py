@@ -46,36 +46,36 @@ class EventLog:
     def __init__(self, now: Callable[[], datetime], monotonic_seconds: Callable[[], float]) -> None:
         self._now = now
         self._monotonic_seconds = monotonic_seconds
-        self._told: OrderedDict[Key, RecordedEvent] = OrderedDict()
+        self._recorded: OrderedDict[Key, RecordedEvent] = OrderedDict()
         self._levels: OrderedDict[tuple[str, str, str, str], BucketLevel] = OrderedDict()
         self._due: deque[RecordedEvent] = deque()
 
     def add(self, event: ObjectEvent) -> bool:
         """Add an Event; return False when it was dropped."""
         key = _key(event)
-        told = self._told.get(key)
-        if told is not None:
-            self._told.move_to_end(key)
-            return self._repeated(told, event)
+        recorded = self._recorded.get(key)
+        if recorded is not None:
+            self._recorded.move_to_end(key)
+            return self._repeated(recorded, event)
         if len(self._due) >= QUEUE_MAX or not self._allowed(key[:4]):
             return False
         now = self._now()
-        told = RecordedEvent(event=event, first_at=now, last_at=now)
-        self._told[key] = told
-        self._due.append(told)
-        while len(self._told) > OBJECTS_MAX:
-            self._told.popitem(last=False)
+        recorded = RecordedEvent(event=event, first_at=now, last_at=now)
+        self._recorded[key] = recorded
+        self._due.append(recorded)
+        while len(self._recorded) > OBJECTS_MAX:
+            self._recorded.popitem(last=False)
         return True
 
-    def _repeated(self, told: RecordedEvent, event: ObjectEvent) -> bool:
-        told.event, told.last_at = event, self._now()
-        told.count += 1
-        written_at = told.written_at
-        if told.queued or written_at is None:
+    def _repeated(self, recorded: RecordedEvent, event: ObjectEvent) -> bool:
+        recorded.event, recorded.last_at = event, self._now()
+        recorded.count += 1
+        written_at = recorded.written_at
+        if recorded.queued or written_at is None:
             return True
         if self._monotonic_seconds() - written_at >= REPEAT_SECONDS and len(self._due) < QUEUE_MAX:
-            told.queued = True
-            self._due.append(told)
+            recorded.queued = True
+            self._due.append(recorded)
         return True
 
     def _allowed(self, subject: tuple[str, str, str, str]) -> bool:
@@ -92,14 +92,14 @@ class EventLog:
         """Return the next one to write; it is then no longer due."""
         if not self._due:
             return None
-        told = self._due.popleft()
-        told.queued = False
-        told.written_at = self._monotonic_seconds()
-        return told
+        recorded = self._due.popleft()
+        recorded.queued = False
+        recorded.written_at = self._monotonic_seconds()
+        return recorded
 
-    def forget(self, told: RecordedEvent) -> None:
+    def forget(self, recorded: RecordedEvent) -> None:
         """Forget an Event that could not be written, so that it can be written again at once."""
-        self._told.pop(_key(told.event), None)
+        self._recorded.pop(_key(recorded.event), None)
 
     def __len__(self) -> int:
         """Return how many are due."""

@@ -78,9 +78,9 @@ class KubernetesEvents:
 
     def _run(self) -> None:
         pause_seconds = BACKOFF_SECONDS
-        while (told := self._next()) is not None:
+        while (recorded := self._next()) is not None:
             try:
-                self._write(told)
+                self._write(recorded)
             except (Conflict, Forbidden, NotFound, Refused):
                 # This concerns this object only (its namespace is terminating, say): the others do
                 # not wait.
@@ -88,7 +88,7 @@ class KubernetesEvents:
             except PortError:
                 self._counted("failed")
                 with self._changed:
-                    self._log.forget(told)
+                    self._log.forget(recorded)
                     self._changed.wait_for(lambda: self._closed, pause_seconds)
                 pause_seconds = min(2 * pause_seconds, BACKOFF_MAX_SECONDS)
             except Exception:  # noqa: BLE001 - a bug with one Event must not silence all others
@@ -111,26 +111,26 @@ class KubernetesEvents:
                     return self._log.next()
             return None
 
-    def _write(self, told: RecordedEvent) -> None:
-        event = told.event
+    def _write(self, recorded: RecordedEvent) -> None:
+        event = recorded.event
         path = events_path(event.namespace or NODE_NAMESPACE)
-        if told.name:
+        if recorded.name:
             patch = {
-                "count": told.count,
-                "lastTimestamp": rfc3339(told.last_at),
+                "count": recorded.count,
+                "lastTimestamp": rfc3339(recorded.last_at),
                 "message": _cut(event.message),
             }
             try:
                 self._transport.expect(
-                    "PATCH", f"{path}/{told.name}", body=patch, content_type=MERGE_PATCH
+                    "PATCH", f"{path}/{recorded.name}", body=patch, content_type=MERGE_PATCH
                 )
             except NotFound:  # the server forgets Events after an hour
-                told.name = ""
+                recorded.name = ""
             else:
                 return
         name = self._name(event)
-        self._transport.expect("POST", path, body=self._body(told, name))
-        told.name = name
+        self._transport.expect("POST", path, body=self._body(recorded, name))
+        recorded.name = name
 
     def _name(self, event: ObjectEvent) -> str:
         """Return a name in client-go's form, which is never used twice."""
@@ -138,8 +138,8 @@ class KubernetesEvents:
         stamp = int(self._now().timestamp() * 1_000_000) * 1000 + self._names % 1000
         return f"{event.name[:NAME_MAX].rstrip('.-')}.{stamp:x}"
 
-    def _body(self, told: RecordedEvent, name: str) -> dict[str, Any]:
-        event = told.event
+    def _body(self, recorded: RecordedEvent, name: str) -> dict[str, Any]:
+        event = recorded.event
         involved = {"apiVersion": event.api_version, "kind": event.kind, "name": event.name}
         if event.namespace:
             involved["namespace"] = event.namespace
@@ -156,9 +156,9 @@ class KubernetesEvents:
             "source": {"component": COMPONENT},
             "reportingComponent": COMPONENT,
             "reportingInstance": self._instance,
-            "firstTimestamp": rfc3339(told.first_at),
-            "lastTimestamp": rfc3339(told.last_at),
-            "count": told.count,
+            "firstTimestamp": rfc3339(recorded.first_at),
+            "lastTimestamp": rfc3339(recorded.last_at),
+            "count": recorded.count,
         }
 
 

@@ -87,7 +87,7 @@ class Reflector(threading.Thread):
         self._version = ""
         """The version to watch from; empty: a list is needed."""
         self._was_silent = True
-        """Whether nothing was heard for long before the list that is needed."""
+        """Whether nothing was received for long before the list that is needed."""
 
     def run(self) -> None:
         """List and watch until stopped; the pause after a failure grows."""
@@ -120,7 +120,7 @@ class Reflector(threading.Thread):
         It is also listed again after a long silence: a server that was restored from a backup
         always refuses to watch from a version that it never had.
         """
-        # These two are the same for all kinds, and told once.
+        # These two are the same for all kinds, and reported once.
         why = error.what if isinstance(error, Unreachable | NotAccepted) else str(error)
         lasting = isinstance(error, Unreachable | Forbidden)
         self.cache.failed(why or type(error).__name__, lasting=lasting)
@@ -151,7 +151,7 @@ class Reflector(threading.Thread):
 
         version = read_list(self._transport, self.kind, found.clear, take)
         self.cache.replace(found, after_silence=self._was_silent)
-        self.cache.heard()  # not for each page: of a list that does not end nothing is stored
+        self.cache.note_answer()  # not for each page: of a list that does not end nothing is stored
         self._was_silent = False
         self._version = version
         self._confirm()
@@ -183,7 +183,7 @@ class Reflector(threading.Thread):
             "timeoutSeconds": str(self._watch_seconds()),
             **selection(self.kind),
         }
-        began, told = self._monotonic(), False
+        began, seen = self._monotonic(), False
         stream = self._transport.stream(self.kind.path, query, SILENCE_SECONDS)
         with self._stream_lock:
             self._stream = stream
@@ -192,8 +192,8 @@ class Reflector(threading.Thread):
         try:
             for line in stream.lines():
                 self._version = self._apply(line) or self._version
-                self.cache.heard()
-                told = True
+                self.cache.note_answer()
+                seen = True
         except Unavailable:
             if not self._stopping.is_set():
                 raise
@@ -201,21 +201,21 @@ class Reflector(threading.Thread):
             with self._stream_lock:
                 self._stream = None
             stream.close()
-        self._ended(told=told, seconds=self._monotonic() - began)
+        self._ended(seen=seen, seconds=self._monotonic() - began)
 
     def _watch_seconds(self) -> int:
         """Return how long to watch: less after a failure, so that quiet kinds stay up to date."""
         left = WATCH_SECONDS - min(self.cache.silent_seconds(), WATCH_SECONDS)
         return max(QUIET_WATCH_SECONDS, round(left))
 
-    def _ended(self, *, told: bool, seconds: float) -> None:
+    def _ended(self, *, seen: bool, seconds: float) -> None:
         """Handle a regular end of a watch; an early end without events proves nothing."""
-        if told or self._stopping.is_set():
+        if seen or self._stopping.is_set():
             return
         if seconds < QUIET_WATCH_SECONDS:
-            what = f"the watch ended after {seconds:.1f} s and told of nothing"
+            what = f"the watch ended after {seconds:.1f} s without an event"
             raise _Silent(self.kind.path, what)
-        self.cache.heard()
+        self.cache.note_answer()
 
     def _apply(self, line: bytes) -> str:
         """Apply one event to the cache; return its version."""

@@ -121,13 +121,13 @@ class Transport:
         self._renewing = threading.Lock()
         self._not_renewed = ""
         """Why there were no newer credentials when they were last read."""
-        self._hurry = threading.Event()
-        self._date_told: Callable[[datetime], None] | None = None
+        self._pauses_skipped = threading.Event()
+        self._on_date: Callable[[datetime], None] | None = None
         self._client.user_agent = f"fleet-reconciler/{__version__}"
 
-    def listen_to_dates(self, told: Callable[[datetime], None]) -> None:
-        """Call `told` with the server's time of each answer from now on."""
-        self._date_told = told
+    def listen_to_dates(self, on_date: Callable[[datetime], None]) -> None:
+        """Call `on_date` with the server's time of each answer from now on."""
+        self._on_date = on_date
 
     @property
     def host(self) -> str:
@@ -163,7 +163,7 @@ class Transport:
                 return reply
             # Throttled requests have changed nothing. Source: API priority and fairness.
             patience_seconds -= max(pause_seconds, PAUSE_MIN_SECONDS)
-            if self._hurry.wait(pause_seconds):
+            if self._pauses_skipped.wait(pause_seconds):
                 return reply
 
     def _once(
@@ -183,9 +183,9 @@ class Transport:
             raise of_failure(where, error, changing=method != "GET", host=self.host) from error
         return Reply(where, response.status, data, response.headers)
 
-    def hurry(self) -> None:
+    def skip_pauses(self) -> None:
         """Skip all pauses that the server requests from now on, because the program ends."""
-        self._hurry.set()
+        self._pauses_skipped.set()
 
     def expect(
         self,
@@ -296,8 +296,8 @@ class Transport:
             _request_timeout=(CONNECT_SECONDS, read_seconds),
         )
         moment = http_date(response.headers.get("Date"))
-        if moment is not None and self._date_told is not None:
-            self._date_told(moment)
+        if moment is not None and self._on_date is not None:
+            self._on_date(moment)
         return response
 
     def close(self) -> None:

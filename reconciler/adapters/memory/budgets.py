@@ -23,7 +23,7 @@ class MemoryBudgets:
 
         Source: getExpectedScale of kubernetes/pkg/controller/disruption, 1.36.
         """
-        self._as_told: dict[int, PodDisruptionBudget] = {}
+        self._as_shown: dict[int, PodDisruptionBudget] = {}
         """Each budget as it was last returned."""
 
     def put(self, shape: BudgetShape, pods: Iterable[Pod]) -> None:
@@ -41,7 +41,7 @@ class MemoryBudgets:
         self._shapes = [b for b in self._shapes if (b.namespace, b.name) != (namespace, name)]
 
     def _count_again(self, pods: Iterable[Pod]) -> None:
-        self._as_told.clear()
+        self._as_shown.clear()
         self._covered.clear()
         self._healthy.clear()
         self._expected.clear()
@@ -58,18 +58,18 @@ class MemoryBudgets:
 
     def now(self) -> list[PodDisruptionBudget]:
         """Return each budget with what it allows at this moment."""
-        return [self._told(number) for number in range(len(self._shapes))]
+        return [self._shown(number) for number in range(len(self._shapes))]
 
     def of(self, pod: Pod) -> list[PodDisruptionBudget]:
         """Return the budgets that cover a pod."""
-        return [self._told(number) for number in self.covering(pod)]
+        return [self._shown(number) for number in self.covering(pod)]
 
-    def _told(self, number: int) -> PodDisruptionBudget:
+    def _shown(self, number: int) -> PodDisruptionBudget:
         """Return the current budget; the same object for as long as nothing changes."""
         made = budget_status(self._shapes[number], self._expected[number], self._healthy[number])
-        known = self._as_told.get(number)
+        known = self._as_shown.get(number)
         if known is None or known != made:
-            known = self._as_told[number] = made
+            known = self._as_shown[number] = made
         return known
 
     def covering(self, pod: Pod) -> tuple[int, ...]:

@@ -144,14 +144,14 @@ class MemoryScheduler:
 
     def _bind_all(self, pods: Iterable[Pod], only: NodeName | None) -> bool:
         """Bind pods that fit; return whether any was bound, as others' rules may depend on it."""
-        hopeless: set[Hashable] = set()
+        refused: set[Hashable] = set()
         bound = False
         for pod in pods:
             alike = self._equivalence_key(pod)
-            if alike not in hopeless and self._place(pod, only):
+            if alike not in refused and self._place(pod, only):
                 bound = True
                 continue
-            hopeless.add(alike)
+            refused.add(alike)
             if self._looks_around(pod):
                 self._kept_away.add((pod.key.namespace, pod.key.name))
         return bound

@@ -1,6 +1,6 @@
 """Claims and their volumes, as kube-scheduler, the EBS CSI driver and EC2 treat them.
 
-A claim exists from the first pod that names it on. If nothing else was said about it, it is of
+A claim exists from the first pod that names it on. If nothing else was stated about it, it is of
 EKS's usual class: the node of its first pod determines the zone in which EBS makes its volume, and
 from then on every pod with that claim runs in that zone.
 
@@ -34,7 +34,7 @@ ClaimName = tuple[str, str]
 ZONE: Final = "topology.kubernetes.io/zone"
 INSTANCE_TYPE: Final = "node.kubernetes.io/instance-type"
 DEFAULT_CLASS: Final = "gp3"
-"""Of claims of which nothing was said."""
+"""Of claims of which nothing was stated."""
 _ATTACHED_ONCE: Final = frozenset({ONE_NODE, ONE_POD})
 _FNV_OFFSET, _FNV_PRIME, _32_BITS = 0x811C9DC5, 0x01000193, 0xFFFFFFFF
 StorageObject = PersistentVolumeClaim | PersistentVolume | StorageClass | CsiNode
@@ -42,7 +42,7 @@ StorageObject = PersistentVolumeClaim | PersistentVolume | StorageClass | CsiNod
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClaimShape:
-    """What is said of a claim; see `ClaimDemand`, whose fields these are."""
+    """What is stated on a claim; see `ClaimDemand`, whose fields these are."""
 
     namespace: str
     name: str
@@ -74,7 +74,7 @@ class MemoryVolumes:
         """Where volumes of classes that bind at once are made."""
         self._classes: dict[str, StorageClass] = {}
         self._stated: set[ClaimName] = set()
-        """Claims of which something was said: a later statement about them does not count."""
+        """Claims of which something was stated: a later statement about them does not count."""
         self._going: set[ClaimName] = set()
         """Claims that are deleted when no pod names them any more."""
         self._named_by: dict[ClaimName, dict[PodName, None]] = {}

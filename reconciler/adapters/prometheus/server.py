@@ -171,9 +171,9 @@ class PrometheusServer:
         return answer.status, content
 
     def _message_of(self, status: int, document: Mapping[str, Any]) -> str:
-        said = " ".join(str(document.get("error") or "").split())[:300]
-        told = f"answered {status}" + (f": {said}" if said else "")
-        return scrub(told, (self._settings.token(),))
+        error = " ".join(str(document.get("error") or "").split())[:300]
+        text = f"answered {status}" + (f": {error}" if error else "")
+        return scrub(text, (self._settings.token(),))
 
 
 def _document(content: bytes) -> Mapping[str, Any]:

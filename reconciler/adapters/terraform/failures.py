@@ -60,13 +60,13 @@ def failure(command: str, finished: CommandResult, text: str) -> ReconcilerError
         return _locked(where, plain)
     if "Saved plan is stale" in plain:
         return Conflict(where, "the saved plan is stale: the state moved on", "plan again")
-    said = _errors_of(plain, command) or f"failed with exit code {finished.status}"
+    problem = _errors_of(plain, command) or f"failed with exit code {finished.status}"
     if _DENIED.search(plain):
-        return Forbidden(where, said, "check the AWS credentials and their rights")
+        return Forbidden(where, problem, "check the AWS credentials and their rights")
     if command == "apply":
-        return ToolError(where, said, _after_apply(finished, plain))
+        return ToolError(where, problem, _after_apply(finished, plain))
     hints = (hint for pattern, hint in _HINTS if re.search(pattern, plain, re.IGNORECASE))
-    return ToolError(where, said, next(hints, ""))
+    return ToolError(where, problem, next(hints, ""))
 
 
 def _stopped(where: str, finished: CommandResult) -> ToolError:
@@ -117,9 +117,9 @@ def _errors_of(plain: str, command: str) -> str:
     errors = [part for part in parts if part.startswith("Error: ")]
     if command != "apply" or not errors:
         return " / ".join(" ".join(e.split()) for e in errors or [plain])[:_TEXT_MAX]
-    told = [_of_resource(error) for error in errors[:_ERRORS_MAX]]
+    texts = [_of_resource(error) for error in errors[:_ERRORS_MAX]]
     more = [f"{len(errors) - _ERRORS_MAX} more"] if len(errors) > _ERRORS_MAX else []
-    return f"{len(errors)} failed: " + " / ".join([*told, *more])
+    return f"{len(errors)} failed: " + " / ".join([*texts, *more])
 
 
 def _of_resource(error: str) -> str:

@@ -12,7 +12,7 @@ state changes of every instance of the account."""
 
 
 class InstanceCache(Protocol):
-    """Answers from what a cloud read up to a minute ago, until it is told to read again."""
+    """Answers from what a cloud read up to a minute ago, until it is asked to read again."""
 
     def expect_end(self, ids: Collection[InstanceId]) -> bool:
         """Read these instances again in each observation of the next minute: they are to end.

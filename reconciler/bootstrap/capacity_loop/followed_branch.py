@@ -52,7 +52,7 @@ class CapacitySide(Protocol):
         """Start the next cycle now, and record which source asked for it."""
         ...
 
-    def may_tell(self) -> bool:
+    def may_send(self) -> bool:
         """Return whether this replica is the one that acts."""
         ...
 
@@ -68,23 +68,23 @@ class FollowedBranch:
     def __init__(self, source: ConfigSource, capacity: CapacitySide) -> None:
         self._source = source
         self._capacity = capacity
-        self._told: BranchConfig | None = None
+        self._state: BranchConfig | None = None
         self._acted_on = ""
         """Digest of the repository's config that the last complete cycle used."""
 
     @property
     def trouble(self) -> ReconcilerError | None:
         """Return what is wrong with the head of the branch; None also when none is followed."""
-        told = self._told
-        return None if told is None or not told.trouble else trouble_of(told)
+        state = self._state
+        return None if state is None or not state.trouble else trouble_of(state)
 
     def may_act(self) -> bool:
         """Return whether the second loop may commit and push."""
-        return self._capacity.may_tell()
+        return self._capacity.may_send()
 
     def config_followed(self, followed: BranchConfig) -> None:
         """Take a new state of the branch over and start the next cycle."""
-        before, self._told = self.trouble, followed
+        before, self._state = self.trouble, followed
         if followed.trouble:
             self._capacity.config_refused(trouble_of(followed), "the head of the branch")
         elif before is not None:
@@ -113,8 +113,8 @@ class FollowedBranch:
 
     def _with_live(self, progress: ClusterProgress) -> ClusterProgress:
         """Return the progress with what this process sees of its own cluster."""
-        told, source, cloud = self._told, self._source, self._capacity.cloud
-        head = None if told is None or told.trouble else told.config
+        state, source, cloud = self._state, self._source, self._capacity.cloud
+        head = None if state is None or state.trouble else state.config
         ours = progress.cluster == source.settings.cluster
         if not ours or cloud is None or head is None or head.path != progress.config:
             return progress
@@ -142,7 +142,7 @@ class Following:
         self, options: GitopsOptions, cluster: str, verbosity: int, *, own_catalogue: bool
     ) -> None:
         check_options(options)
-        self._told = threading.Condition()
+        self._changed = threading.Condition()
         self._followed: BranchConfig | None = None
         self._trouble = ""
         self._branch: FollowedBranch | None = None
@@ -151,8 +151,8 @@ class Following:
             cluster=cluster,
             own_catalogue=own_catalogue,
             verbosity=verbosity,
-            heard=self._heard,
-            ended=lambda text: self._heard(Turn(text=text, progress=None, failed=True)),
+            on_message=self._received,
+            ended=lambda text: self._received(Turn(text=text, progress=None, failed=True)),
             may_act=self._may_act,
         )
 
@@ -172,8 +172,8 @@ class Following:
             ConfigError: It has no valid config.
             ReconcilerError: It could not be read in time.
         """
-        with self._told:
-            self._told.wait_for(lambda: self._followed is not None, FIRST_SECONDS)
+        with self._changed:
+            self._changed.wait_for(lambda: self._followed is not None, FIRST_SECONDS)
             followed, trouble = self._followed, self._trouble
         if followed is None:
             what = f"no sector config was read within {FIRST_SECONDS:g} s: {trouble or 'no answer'}"
@@ -184,19 +184,19 @@ class Following:
 
     def tell(self, branch: FollowedBranch) -> None:
         """Send messages to a capacity loop from now on, beginning with those that it missed."""
-        with self._told:
+        with self._changed:
             self._branch, followed = branch, self._followed
         if followed is not None:
             branch.config_followed(followed)
 
-    def _heard(self, message: Message) -> None:
-        with self._told:
+    def _received(self, message: Message) -> None:
+        with self._changed:
             branch = self._branch
             if isinstance(message, BranchConfig):
                 self._followed = message
             else:
                 self._trouble = message.text
-            self._told.notify_all()
+            self._changed.notify_all()
         if branch is None:
             return
         if isinstance(message, BranchConfig):

@@ -257,7 +257,7 @@ class CapacityLoop:
         """Return whether plans are executed: by the leader, or without effect in a dry run."""
         return self._source.config.dry_run or self._leading.may_act()
 
-    def may_tell(self) -> bool:
+    def may_send(self) -> bool:
         """Return whether messages and commits are sent: by the leader only, never in a dry run."""
         return not self._source.config.dry_run and self._leading.may_act()
 
@@ -290,7 +290,7 @@ class CapacityLoop:
             metrics=self._metrics,
             branch=self.branch,
             leadership=self._leading,
-            may_tell=self.may_tell,
+            may_send=self.may_send,
             cloud_seen=self._cloud_seen,
         )
 

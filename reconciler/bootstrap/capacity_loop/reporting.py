@@ -65,7 +65,7 @@ class Reporting:
     metrics: Metrics
     branch: FollowedBranch
     leadership: Leadership
-    may_tell: Callable[[], bool]
+    may_send: Callable[[], bool]
     """Whether this replica is the one that sends messages and Events."""
     cloud_seen: Callable[[CloudState], None]
     """Called with what EC2 answered in each cycle."""
@@ -78,13 +78,13 @@ class Reporting:
         reporters: list[Reporter] = [self.board, self.metrics, log, self.branch]
         with ExitStack() as stack:
             written = stack.enter_context(closing(self._kubernetes_events()))
-            reporters.append(GatedReporter(EventReporter(written), self.may_tell))
+            reporters.append(GatedReporter(EventReporter(written), self.may_send))
             tell: Callable[[str], None] = _say_nothing
             hook = self.source.config.notifications.slack_hook.get_secret_value()
             if hook:
                 unsent = failures_logged(events.NOTIFICATION_FAILED, now)
                 slack = stack.enter_context(closing(SlackNotifier(hook, unsent)))
-                reporters.append(GatedReporter(NotifyReporter(slack, now), self.may_tell))
+                reporters.append(GatedReporter(NotifyReporter(slack, now), self.may_send))
                 tell = slack.notify
             reporters.append(self._drift_reporter(tell))
             recording = self.source.config.recording
@@ -92,7 +92,7 @@ class Reporting:
                 written_down = stack.enter_context(closing(self._demand_log(recording)))
                 counted = self.metrics.demand_recorded
                 recorder = DemandRecorder(written_down, recording.keep_seconds, counted)
-                reporters.append(GatedReporter(recorder, self.may_tell))
+                reporters.append(GatedReporter(recorder, self.may_send))
             endpoint = self.source.config.tracing.endpoint
             if endpoint:
                 spans = stack.enter_context(closing(self._spans(endpoint)))
@@ -101,7 +101,7 @@ class Reporting:
 
     def _spans(self, endpoint: str) -> "OtlpSpans":
         """Return the exporter; its SDK is an extra and slow, so it is imported only here."""
-        from reconciler.adapters.opentelemetry import OtlpSpans  # noqa: PLC0415 - as said above
+        from reconciler.adapters.opentelemetry import OtlpSpans  # noqa: PLC0415 - see above
 
         return OtlpSpans(
             endpoint,
@@ -128,7 +128,7 @@ class Reporting:
         return DriftReporter(
             self._drift,
             self.board.drift_found,
-            lambda text: tell(text) if self.may_tell() else None,
+            lambda text: tell(text) if self.may_send() else None,
         )
 
     def _drift(self, cloud: CloudState) -> tuple[LiveDrift, ...]:

@@ -38,7 +38,7 @@ class RunOptions:
 
 
 def run_capacity_loop(options: RunOptions) -> int:
-    """Run the capacity loop until it is told to stop, or for one cycle.
+    """Run the capacity loop until it is asked to stop, or for one cycle.
 
     Returns:
         The exit code: 0; 130 after SIGINT; with `once`, 1 when an action had no effect.

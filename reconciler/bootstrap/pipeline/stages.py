@@ -124,7 +124,7 @@ def impacts_on_pods(
     if file is None:
         raise UsageError("--cluster", "there is no sector config", "name it with --config")
     content = read_config_bytes(file)
-    config = parse_config(content, name=str(file), cluster_name=_told_name(options, content))
+    config = parse_config(content, name=str(file), cluster_name=_cluster_name(options, content))
     catalogue = load_catalogue(catalogue_beside(config.catalogue, file.parent))
     cluster = FileCluster(
         options.cluster_files,
@@ -177,7 +177,7 @@ def _replay(options: CiOptions) -> Callable[[], Replay] | None:
             options.replay,
             ConfigOfCommit(name=str(file), content=content, beside=of_checkout),
             earlier,
-            cluster_name=_told_name(options, content),
+            cluster_name=_cluster_name(options, content),
             missing=missing,
         )
 
@@ -243,7 +243,7 @@ def facts_of(options: CiOptions) -> ConfigFacts:
     return config_facts(
         content,
         name=str(file),
-        cluster_name=_told_name(options, content),
+        cluster_name=_cluster_name(options, content),
         region=further_region(options.directory),
     )
 
@@ -254,7 +254,7 @@ def _config_file(options: CiOptions) -> Path | None:
     return options.config or (beside if beside.is_file() else None)
 
 
-def _told_name(options: CiOptions, config: bytes) -> str | None:
+def _cluster_name(options: CiOptions, config: bytes) -> str | None:
     """Return the cluster name that the render got as an option, for a config without a name."""
     return None if cluster_in(config) else rendered_cluster(options.directory)
 

@@ -65,8 +65,12 @@ class _IfAllowed:
             return self._cloud.observe(regions)
         except Forbidden as error:
             why = kind_and_text(error)
-            told = Ignored(code="unreadable", kind="Provider", name=self._provider, detail=why)
-            return CloudState(regions=frozenset(regions), instances_known=False, ignored=(told,))
+            unreadable = Ignored(
+                code="unreadable", kind="Provider", name=self._provider, detail=why
+            )
+            return CloudState(
+                regions=frozenset(regions), instances_known=False, ignored=(unreadable,)
+            )
 
 
 def group_names(settings: PlannerSettings) -> frozenset[str]:

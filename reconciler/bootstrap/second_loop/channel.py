@@ -77,8 +77,8 @@ def encode(message: Message) -> bytes:
     if isinstance(message, BranchConfig):
         return msgspec.json.encode(_followed(message)) + b"\n"
     progress = message.progress
-    told = None if progress is None else tuple(_progress(each) for each in progress)
-    turn = _Turn(text=_short(message.text), progress=told, failed=message.failed)
+    stages = None if progress is None else tuple(_progress(each) for each in progress)
+    turn = _Turn(text=_short(message.text), progress=stages, failed=message.failed)
     return msgspec.json.encode(turn) + b"\n"
 
 
@@ -95,8 +95,8 @@ def decode(line: bytes) -> Message:
         raise InputError("the process of the second loop", what) from None
     if isinstance(found, _Turn):
         progress = found.progress
-        told = None if progress is None else tuple(_told(each) for each in progress)
-        return Turn(text=found.text, progress=told, failed=found.failed)
+        stages = None if progress is None else tuple(_decoded(each) for each in progress)
+        return Turn(text=found.text, progress=stages, failed=found.failed)
     config = found.config
     strange = [] if config is None else [name for name in config.files if not is_inside(name)]
     if strange:
@@ -153,7 +153,7 @@ def _progress(each: ClusterProgress) -> _Progress:
     )
 
 
-def _told(each: _Progress) -> ClusterProgress:
+def _decoded(each: _Progress) -> ClusterProgress:
     return ClusterProgress(
         config=each.config,
         cluster=each.cluster,

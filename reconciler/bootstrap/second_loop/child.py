@@ -37,7 +37,7 @@ class _Permission:
 
     _until: float = field(default=0.0)
 
-    def heard(self, line: bytes) -> bool:
+    def take_line(self, line: bytes) -> bool:
         """Take a line from the parent; return True when acting is newly allowed."""
         before = self.holds()
         self._until = time.monotonic() + ACT_SECONDS if line == ACT else 0.0
@@ -103,7 +103,7 @@ def _listen(
     stream: BinaryIO, permission: _Permission, wake: Callable[[], None], stop: Callable[[], None]
 ) -> None:
     for line in iter(lambda: stream.readline(64), b""):
-        if permission.heard(line):
+        if permission.take_line(line):
             wake()
     stop()
 

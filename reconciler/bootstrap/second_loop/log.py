@@ -14,7 +14,7 @@ from reconciler.telemetry.repeats import Repeats
 class GitopsLog:
     """Logs each turn of the second loop; a repeated turn only at debug level.
 
-    A failure that goes on is told again every two minutes.
+    A failure that goes on is logged again every two minutes.
 
     Args:
         monotonic_seconds: A clock that never jumps.

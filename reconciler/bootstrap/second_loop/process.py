@@ -44,7 +44,7 @@ class _Life:
     """One run of the process."""
 
     process: "subprocess.Popen[bytes]"
-    heard_seconds: float
+    last_message_seconds: float
     """Monotonic time of its last message."""
     fault: str = ""
     """The message that it must not send."""
@@ -58,7 +58,7 @@ class SecondLoop:
         cluster: The capacity loop's; empty: that of the only config.
         own_catalogue: Whether the capacity loop uses the catalogue that the config names.
         verbosity: As counted from `-v`.
-        heard: Called with each message, in a thread of this object.
+        on_message: Called with each message, in a thread of this object.
         ended: Called with one line that says that the process ended and when it is restarted.
         may_act: Whether this replica is the one that acts.
     """
@@ -70,13 +70,13 @@ class SecondLoop:
         cluster: str,
         own_catalogue: bool,
         verbosity: int,
-        heard: Callable[[Message], None],
+        on_message: Callable[[Message], None],
         ended: Callable[[str], None],
         may_act: Callable[[], bool],
     ) -> None:
         self._command = _command(options, cluster, verbosity, own_catalogue=own_catalogue)
         self._silent_seconds_max = silent_seconds_max(options.poll_seconds)
-        self._heard = heard
+        self._on_message = on_message
         self._ended = ended
         self._may_act = may_act
         self._log = structlog.get_logger("gitops")
@@ -119,7 +119,7 @@ class SecondLoop:
                     env=_environment(os.environ, str(private)),  # noqa: TID251 - handed on
                     start_new_session=True,  # Ctrl-C goes to this process, which passes it on
                 )
-                life = _Life(process, heard_seconds=time.monotonic())
+                life = _Life(process, last_message_seconds=time.monotonic())
                 with process:
                     self._accompany(life)
         except OSError as error:
@@ -141,8 +141,8 @@ class SecondLoop:
         while process.poll() is None and not life.fault and not self._stopped.is_set():
             with suppress(BlockingIOError, BrokenPipeError):
                 os.write(process.stdin.fileno(), ACT if self._may_act() else STAND_BY)
-            if time.monotonic() - life.heard_seconds > self._silent_seconds_max:
-                life.fault = f"it said nothing for {self._silent_seconds_max:g} s"
+            if time.monotonic() - life.last_message_seconds > self._silent_seconds_max:
+                life.fault = f"it sent nothing for {self._silent_seconds_max:g} s"
             with suppress(subprocess.TimeoutExpired):
                 process.wait(0.05 if self._stopped.is_set() else TELL_SECONDS)
         self._end(process)
@@ -163,15 +163,15 @@ class SecondLoop:
         stream = life.process.stdout
         for line in iter(lambda: stream.readline(LINE_BYTES_MAX + 1), b""):
             if len(line) > LINE_BYTES_MAX:
-                life.fault = f"it said more than {LINE_BYTES_MAX} bytes in one line"
+                life.fault = f"it sent more than {LINE_BYTES_MAX} bytes in one line"
                 return
             try:
                 message = decode(line)
             except InputError as error:
                 life.fault = str(error)
                 return
-            life.heard_seconds = time.monotonic()
-            self._heard(message)
+            life.last_message_seconds = time.monotonic()
+            self._on_message(message)
 
 
 def silent_seconds_max(poll_seconds: float) -> float:

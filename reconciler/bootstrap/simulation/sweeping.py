@@ -118,7 +118,7 @@ def _check_replaced(keys: Iterable[str], flags: Flags) -> None:
     Raises:
         UsageError: One of the keys is such a one.
     """
-    replaced = {".".join(setting.path): said for setting, (said, _) in stated_values(flags).items()}
+    replaced = {".".join(setting.path): text for setting, (text, _) in stated_values(flags).items()}
     for key in keys:
         if key in replaced:
             source = replaced[key]

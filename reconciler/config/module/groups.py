@@ -61,8 +61,8 @@ def _group_tags(fleet: WrittenFleet) -> Iterator[Problem]:
     else:
         resolved, size = fleet.fleet, fleet.fleet.own_size
         resources = size.extended if size else {}
-        told = node_template_tags(resolved.labels, resolved.taints, resources)
-        count = len(told.keys() | set(fleet.value("tags") or ())) + OUR_TAGS
+        tags = node_template_tags(resolved.labels, resolved.taints, resources)
+        count = len(tags.keys() | set(fleet.value("tags") or ())) + OUR_TAGS
     if count > TAGS_MAX:
         message = (
             f"the group has {count} tags, those for its nodes' labels and taints among them; Auto"
@@ -76,14 +76,14 @@ def node_template_tags(
 ) -> dict[str, str]:
     """Return the tags that describe nodes of an empty group, as eks_group makes them."""
     first = {taint.key: f"{taint.value}:{taint.effect}" for taint in reversed(taints)}
-    told: Mapping[str, Mapping[str, object]] = {
+    parts: Mapping[str, Mapping[str, object]] = {
         "label": labels,
         "taint": first,
         "resources": resources,
     }
     tags = {
         f"{NODE_TEMPLATE}/{kind}/{key}": str(value)
-        for kind, values in told.items()
+        for kind, values in parts.items()
         for key, value in values.items()
     }
     return {key: value for key, value in tags.items() if len(key) <= KEY_MAX}

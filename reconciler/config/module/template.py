@@ -56,11 +56,11 @@ def templates_once(fleets: Sequence[WrittenFleet]) -> Iterator[Problem]:
     owners: dict[tuple[str | None, str], dict[str, WrittenFleet]] = {}
     for fleet in fleets:
         owners.setdefault((fleet.fleet.region, _template_name(fleet)), {})[fleet.fleet.name] = fleet
-    told: set[str] = set()
+    reported: set[str] = set()
     for (_, name), sharing in owners.items():
-        if len(sharing) == 1 or name in told:
+        if len(sharing) == 1 or name in reported:
             continue
-        told.add(name)
+        reported.add(name)
         message = (
             f"the launch template {quoted(name)} would belong to {', '.join(sorted(sharing))}; each"
             " fleet needs one of its own"

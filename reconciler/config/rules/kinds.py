@@ -104,7 +104,7 @@ def _served(
 def _overlaps(fleet: FleetNode) -> Iterator[_Served]:
     """Yield keys of fleets with the same nodes: in the same zone and of the same lifecycle.
 
-    Spot and on-demand are told apart by `lifecycle` alone; of two fleets one has to state it.
+    Spot and on-demand are distinguished by `lifecycle` alone; of two fleets one has to state it.
     """
     zone = fleet.entry.text("zone")
     for covered in (zone, None) if zone is not None else (_SOME_ZONE,):

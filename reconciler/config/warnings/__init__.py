@@ -2,7 +2,7 @@
 
 A warning reads a config without faults. It goes to `ALWAYS` when it shows a mistake whatever the
 config is used for. It goes to `STRICT` when many configs are right as they are (no Terraform
-backend, say): those are only told by `validate --strict`, so that a plain config stays clean. To
+backend, say): those are only given by `validate --strict`, so that a plain config stays clean. To
 add one: a function from `Subject` to problems made with `Subject.warning`, a code in
 `reconciler.config.faults`, and a line in one of the two tables.
 """

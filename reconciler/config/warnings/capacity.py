@@ -91,9 +91,9 @@ def below_one_node(subject: Subject) -> Iterator[Problem]:
         limit: Decimal | None = getattr(limits, key)
         if limit is None:
             continue
-        dear = [f.name for f in settings.fleets() if f.usd_per_hour and f.usd_per_hour > limit]
-        if dear:
-            message = f"a node of {listed(dear)} costs more than {limit}: none is bought for pods"
+        costly = [f.name for f in settings.fleets() if f.usd_per_hour and f.usd_per_hour > limit]
+        if costly:
+            message = f"a node of {listed(costly)} costs more than {limit}: none is bought for pods"
             yield subject.warning(BELOW_ONE_NODE, ("raise_limits", key), message)
 
 

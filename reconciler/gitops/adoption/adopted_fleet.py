@@ -286,8 +286,8 @@ def _strategy(fleet: FleetDescription) -> str:
         "capacityOptimized": "capacity-optimized",
         "lowest-price": "lowestPrice",
     }
-    said = words.get(fleet.allocation_strategy, fleet.allocation_strategy)
-    return said if fleet.spot or mixed else ""
+    text = words.get(fleet.allocation_strategy, fleet.allocation_strategy)
+    return text if fleet.spot or mixed else ""
 
 
 def _is_lifecycle(taint: Mapping[str, str], fleet: FleetDescription) -> bool:

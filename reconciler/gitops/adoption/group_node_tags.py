@@ -16,7 +16,7 @@ from reconciler.planner.fleets.group_tags import (
     EFFECTS,
     tagged_resources,
     tagged_taints,
-    told_by_tags,
+    template_tags,
 )
 from reconciler.planner.placement.kinds import (
     ARCH,
@@ -66,7 +66,7 @@ def _labels(tags: Labels) -> dict[str, str]:
     """Return the labels of tags that nodes can have, and plans do not know anyway."""
     return {
         key: value
-        for key, value in told_by_tags(tags, "label/").items()
+        for key, value in template_tags(tags, "label/").items()
         if key not in OURS
         and key not in _OF_PLACE_AND_TYPE
         and not any(malformed("label", key, value))
@@ -123,7 +123,7 @@ def _without_a_key(tags: Labels, extended: Mapping[str, Any]) -> Iterator[str]:
             " refuses such a label of its own node: a pod that selects it gets no node here"
         )
     resources = [
-        f"{name} {told_by_tags(tags, 'resources/')[name]}"
+        f"{name} {template_tags(tags, 'resources/')[name]}"
         for name, amount in sorted(tagged_resources(tags).items())
         if str(extended.get(name)) != str(amount)
     ]
@@ -140,18 +140,18 @@ def _without_a_key(tags: Labels, extended: Mapping[str, Any]) -> Iterator[str]:
 def _odd(tags: Labels) -> Iterator[str]:
     """Yield a note on each tag that states a label, taint or amount that no node can have."""
     faults: dict[str, str] = {}
-    for key, value in told_by_tags(tags, "label/").items():
+    for key, value in template_tags(tags, "label/").items():
         if key not in OURS:
             faults[f"label/{key}"] = "; ".join(malformed("label", key, value))
     taints = {each.key: each for each in tagged_taints(tags)}
-    for key in told_by_tags(tags, "taint/"):
+    for key in template_tags(tags, "taint/"):
         found = taints.get(key)
         faults[f"taint/{key}"] = (
             f"a taint is <value>:<effect>, with one of the effects {', '.join(EFFECTS)}"
             if found is None
             else "; ".join(malformed("taint", found.key, found.value))
         )
-    for name in told_by_tags(tags, "resources/").keys() - tagged_resources(tags).keys():
+    for name in template_tags(tags, "resources/").keys() - tagged_resources(tags).keys():
         faults[f"resources/{name}"] = "it is no quantity"
     for part, fault in sorted(faults.items()):
         if fault:
@@ -164,7 +164,7 @@ def _odd(tags: Labels) -> Iterator[str]:
 
 def option_notes(tags: Labels) -> Iterator[str]:
     """Yield a note on each of Cluster Autoscaler's options in tags of a group."""
-    for name, value in sorted(told_by_tags(tags, "autoscaling-options/").items()):
+    for name, value in sorted(template_tags(tags, "autoscaling-options/").items()):
         key = _OPTIONS.get(name.lower())
         instead = (
             f": state {key} in the scale_in of its fleet, or that of the config holds"

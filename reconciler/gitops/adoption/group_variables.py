@@ -10,15 +10,17 @@ from reconciler.model.fleet_description import FleetDescription
 
 def group_variables(group: FleetDescription) -> dict[str, Any]:
     """Return the variables with which the group launches the same instances in the same places."""
-    told = group.group
-    if told is None:
+    settings = group.group
+    if settings is None:
         return {}
     found = {
-        "private_subnet_ids": {group.zones[each]: each for each in told.subnet_ids},
-        "mixed_instances_policy": None if told.mixed else False,
-        "on_demand_base_capacity": told.on_demand_base if group.spot else 0,
-        "on_demand_percentage_above_base_capacity": told.on_demand_percentage if group.spot else 0,
-        "max_price": told.max_price if group.spot else "",
+        "private_subnet_ids": {group.zones[each]: each for each in settings.subnet_ids},
+        "mixed_instances_policy": None if settings.mixed else False,
+        "on_demand_base_capacity": settings.on_demand_base if group.spot else 0,
+        "on_demand_percentage_above_base_capacity": settings.on_demand_percentage
+        if group.spot
+        else 0,
+        "max_price": settings.max_price if group.spot else "",
     }
     return {key: value for key, value in found.items() if value is False or value}
 

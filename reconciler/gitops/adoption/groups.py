@@ -16,7 +16,7 @@ from reconciler.gitops.adoption.sizes import (
     unknown_types,
 )
 from reconciler.model.fleet import Fleet
-from reconciler.planner.fleets.group_tags import told_by_tags
+from reconciler.planner.fleets.group_tags import template_tags
 from reconciler.planner.fleets.live_fleet import LIVE_STATES
 
 _NODE_GROUP: Final = "eks:nodegroup-name"
@@ -42,7 +42,7 @@ def group_found(
     types = group.instance_types
     if not types:
         return "no instance types are known of it: one that chooses by attributes has to name them"
-    labels = told_by_tags(group.tags, "label/")
+    labels = template_tags(group.tags, "label/")
     size = _size(group, labels)
     named = _tagged_value(group, labels, "sector") or group.tags.get(_NODE_GROUP) or group.name
     sector = _as_name(named, LABEL_VALUE_MAX - 1 - len(size))
@@ -74,7 +74,7 @@ def group_found(
 
 def known_kind(group: Fleet) -> str:
     """Return the kind in node labels or tags, or of its built-in size; empty without one."""
-    labels = told_by_tags(group.tags, "label/")
+    labels = template_tags(group.tags, "label/")
     size = _size(group, labels)
     return _tagged_value(group, labels, "kind") or built_in_kind(size, group.instance_types)
 

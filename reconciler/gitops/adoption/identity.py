@@ -56,8 +56,8 @@ def module_tags(fleet: FleetDescription, identity: Identity) -> dict[str, str]:
 def own_tags(fleet: FleetDescription, identity: Identity) -> dict[str, str]:
     """Return the fleet's tags other than those that the module sets or reserves."""
     taken = {*RESERVED, f"kubernetes.io/cluster/{identity.cluster}"}
-    told = _stated(fleet.tags).items()
-    return {k: v for k, v in told if k not in taken and not k.startswith(f"{NODE_TEMPLATE}/")}
+    stated = _stated(fleet.tags).items()
+    return {k: v for k, v in stated if k not in taken and not k.startswith(f"{NODE_TEMPLATE}/")}
 
 
 def tag_variables(fleet: FleetDescription, identity: Identity) -> dict[str, Any]:

@@ -109,7 +109,7 @@ def _without_a_variable(data: Data) -> Iterator[str]:
 
 def _others(key: str, value: Any, known: set[str]) -> Iterator[str]:
     stated = mapping(value).items()
-    return (f"{key}.{each}" for each, said in stated if each not in known and _says_something(said))
+    return (f"{key}.{each}" for each, part in stated if each not in known and _says_something(part))
 
 
 def _says_something(value: Any) -> bool:

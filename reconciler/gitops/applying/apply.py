@@ -249,17 +249,17 @@ class Apply:
         ]
         others = [address for address in now if address not in edited]
         kept = [fleet for fleet in _ended(whole) if fleet.address in waiting.addresses]
-        said = []
+        sentences = []
         if others:
             file = self._plan_part(others, kept)
-            said.append(
+            sentences.append(
                 self._partial_plan(file, self.terraform.show_json(file), whole, frozenset())
             )
         if not edits:
-            return " ".join(said)
+            return " ".join(sentences)
         taken = [edit for edit in edits if self._is_taken(edit)]
-        said.append(self._apply_rest(whole, edited, now if waiting.addresses else (), kept))
-        return f"{' '.join(said)} Fleets changed without a capacity: {len(taken)}."
+        sentences.append(self._apply_rest(whole, edited, now if waiting.addresses else (), kept))
+        return f"{' '.join(sentences)} Fleets changed without a capacity: {len(taken)}."
 
     def _is_taken(self, edit: PoolEdit) -> bool:
         """Return whether EC2 accepted it; if not, it is left for Terraform, in the last part."""

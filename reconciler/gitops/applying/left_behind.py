@@ -40,7 +40,7 @@ def left_behind(
     """
     new = [f for f in planned if f.step == "create" and f.region and f.tags_after.get("cluster")]
     found: dict[str, str] = {}
-    told: list[Finding] = []
+    findings: list[Finding] = []
     for cluster, region in sorted({(f.tags_after["cluster"], f.region) for f in new}):
         theirs = {
             f.name: f for f in new if (f.tags_after["cluster"], f.region) == (cluster, region)
@@ -50,7 +50,7 @@ def left_behind(
             names = {f.name: f.template_name for f in theirs.values() if f.name not in groups}
             there = {} if look is None else look(cluster, Region(region), names, groups)
         except PortError as error:
-            told += [_unseen(name, error) for name in sorted(theirs)]
+            findings += [_unseen(name, error) for name in sorted(theirs)]
             continue
         for name, existing in sorted(there.items()):
             made = {kind: each for kind, each in existing.items() if each not in held}
@@ -58,8 +58,8 @@ def left_behind(
             if not made or module is None:
                 continue  # in the state, or its author chose the name
             found |= {f"{module}.{kind}.this": made[kind] for kind in sorted(made)}
-            told.append(_adopted(name, made))
-    return found, tuple(told)
+            findings.append(_adopted(name, made))
+    return found, tuple(findings)
 
 
 def _module_of(fleet: PlannedFleet) -> str | None:

@@ -22,7 +22,7 @@ def assert_rendered_root(folder: Path, *, allowed: Collection[str] = ()) -> None
     A root that lost a file still counts: the guard or Terraform reports what is missing.
 
     Args:
-        folder: The folder that a pipeline was told to be a root module.
+        folder: The folder that a pipeline was given as a root module.
         allowed: Files that the pipeline allows next to rendered ones, relative to the folder. A
             root that has one of them is the pipeline's own.
 

@@ -49,7 +49,7 @@ class RootModule:
     region: str | None = None
     """Region of the provider; None: that of the AWS environment."""
     backend: S3Backend | None = None
-    """None: no backend is declared, and the state is where `terraform init` is told to put it."""
+    """None: no backend is declared, and the state is where `terraform init` was asked to put it."""
     left_out: Mapping[str, str] = field(default_factory=dict)
     """Fleets of the config that are not rendered, with the reason."""
 

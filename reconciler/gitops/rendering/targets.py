@@ -10,7 +10,7 @@ from reconciler.model.ids import REGION_PATTERN
 from reconciler.ports.repository import MOVE_IT, NOT_FOLLOWED
 
 DEFAULT_OUTPUT = "terraform"
-_SUBMODULES_SAID_MAX = 10
+_SUBMODULES_LISTED_MAX = 10
 """A repository may have any number, and each would be a line of the log at every commit."""
 MANIFEST = ".rendered.json"
 """Lists every file of a render, so that the next one knows which files it may remove."""
@@ -70,19 +70,21 @@ def overlooked(
         submodules: Paths of all submodules.
         patterns: Config paths, see `find_targets`.
     """
-    said = []
+    notes = []
     for pattern in patterns:
         within = list(_in_submodules(pattern, submodules))
-        said += [
+        notes += [
             f"{submodule} is a submodule, {NOT_FOLLOWED}: {path} is not looked for ({MOVE_IT})"
-            for submodule, path in within[:_SUBMODULES_SAID_MAX]
+            for submodule, path in within[:_SUBMODULES_LISTED_MAX]
         ]
-        if len(within) > _SUBMODULES_SAID_MAX:
-            more = len(within) - _SUBMODULES_SAID_MAX
-            said.append(f"{pattern} also matches other submodules, none of them followed: {more:,}")
+        if len(within) > _SUBMODULES_LISTED_MAX:
+            more = len(within) - _SUBMODULES_LISTED_MAX
+            notes.append(
+                f"{pattern} also matches other submodules, none of them followed: {more:,}"
+            )
         if not within and _is_wild(pattern) and not find_targets(files, [pattern]):
-            said.append(f"{not_found(pattern)} (* matches one directory, and ** is the same)")
-    return tuple(said)
+            notes.append(f"{not_found(pattern)} (* matches one directory, and ** is the same)")
+    return tuple(notes)
 
 
 def not_found(pattern: str) -> str:

@@ -106,8 +106,8 @@ def request_body(source: RenderSource) -> str:
     _, _, trailers = commit_message(source).rpartition("\n\n")
     if not _PLAIN_PATH.fullmatch(source.target.config_path):
         trailers = "\n".join(code(line) for line in trailers.splitlines())
-    said = f"Config commit: {code(commit.short)} {code(commit.subject)}"
-    return _unskipped(f"{said}\n\n{trailers}\n")
+    text = f"Config commit: {code(commit.short)} {code(commit.subject)}"
+    return _unskipped(f"{text}\n\n{trailers}\n")
 
 
 def is_own(commit: Commit) -> bool:

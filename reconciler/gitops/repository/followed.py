@@ -51,7 +51,7 @@ class BranchConfig:
     problems: tuple[Problem, ...] = ()
     """Faults of the config at the head."""
     remedy: str = ""
-    """What ends the trouble, for people; empty when it is faults that have to be mended."""
+    """What ends the trouble, for people; empty when it is faults that have to be fixed."""
 
 
 def config_of(cluster: str, named: Mapping[str, str]) -> tuple[str, str]:

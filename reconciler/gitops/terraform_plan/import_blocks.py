@@ -85,8 +85,8 @@ def done_imports(module: Path, shown: TerraformPlanJson) -> tuple[Finding, ...]:
     importing = {each.address for each in resources(shown) if each.importing}
     if not blocks or any(each.address in importing for each in blocks):
         return ()
-    told = "everything that it names is in the state: remove the file"
-    return (warning("import/done", IMPORTS, told),)
+    text = "everything that it names is in the state: remove the file"
+    return (warning("import/done", IMPORTS, text),)
 
 
 def variables_of(content: bytes) -> Mapping[str, Any]:

@@ -95,8 +95,10 @@ def _configs(blocks: Any) -> tuple[Mapping[str, Any], ...]:
 
 
 def _translated(block: Mapping[str, Any], words: Mapping[str, str]) -> dict[str, Any]:
-    said = {key: value for key, value in block.items() if value not in (None, "", 0, [], {})}
-    return {words[key]: said[key] for key in sorted(said)} if said.keys() <= words.keys() else {}
+    stated = {key: value for key, value in block.items() if value not in (None, "", 0, [], {})}
+    return (
+        {words[key]: stated[key] for key in sorted(stated)} if stated.keys() <= words.keys() else {}
+    )
 
 
 def _anything(unknown: Any) -> bool:

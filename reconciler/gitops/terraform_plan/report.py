@@ -140,8 +140,8 @@ def digest_of(data: Mapping[str, Any]) -> str:
     Args:
         data: A report as JSON data; a digest in it is ignored.
     """
-    said = {key: value for key, value in data.items() if key != "digest"}
-    return hashlib.sha256(canonical(said).encode()).hexdigest()
+    content = {key: value for key, value in data.items() if key != "digest"}
+    return hashlib.sha256(canonical(content).encode()).hexdigest()
 
 
 def _without_digest(report: PlanReport) -> dict[str, Any]:

@@ -113,10 +113,10 @@ class LogReporter:
         changed = acted or seen != self._seen
         self._seen = seen
         due = self._summary_is_due()
-        told = changed or due or report.seconds >= SLOW_CYCLE_SECONDS
+        visible = changed or due or report.seconds >= SLOW_CYCLE_SECONDS
         if changed or due:
             self._summary_at = self._monotonic_seconds()
-        self._log_at("info" if told else "debug")(
+        self._log_at("info" if visible else "debug")(
             events.CYCLE_ENDED, **summary(report, report.plan)
         )
 

@@ -51,9 +51,9 @@ def refusal_events(snapshot: Snapshot, plan: Plan, pods_max: int) -> Iterator[Ob
         pod = pods.get(each.pod)
         groups.setdefault(None if pod is None else workload_of(pod), []).append(each)
     ordered = sorted(groups.values(), key=len, reverse=True)
-    told = ordered[:WORKLOADS_MAX]
-    firsts = with_shared((group[0] for group in told), _reasons)
-    for group, (_, why) in zip(told, firsts, strict=True):
+    reported = ordered[:WORKLOADS_MAX]
+    firsts = with_shared((group[0] for group in reported), _reasons)
+    for group, (_, why) in zip(reported, firsts, strict=True):
         yield from _of_owner(group, why, pods)
     for each, why in with_shared(islice(in_turn(ordered), pods_max), _reasons):
         yield _of_pod(each, why)
@@ -100,7 +100,7 @@ def _reasons(reasons: Sequence[Reason]) -> str:
     """Return each reason once, with the fleets that give it and what usually helps.
 
     What AWS answered is a reason too, and whoever may see the pods may read these Events: it is
-    told without account numbers and ARNs.
+    written without account numbers and ARNs.
     """
     fleets: dict[tuple[str, str, ReasonKind], list[str]] = {}
     for each in reasons:

@@ -71,9 +71,9 @@ class CommitStatuses:
         last = self._shown.get(status.context)
         if commit is not None:
             return last == (commit, status)
-        told = None if last is None else last[1]
-        was_healthy = told is None or told.state == "success"
-        return told == status or (was_healthy and status.state == "success")
+        previous = None if last is None else last[1]
+        was_healthy = previous is None or previous.state == "success"
+        return previous == status or (was_healthy and status.state == "success")
 
 
 def _status(end: ClusterStatus) -> CommitStatus:

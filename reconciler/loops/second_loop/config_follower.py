@@ -58,7 +58,7 @@ class ConfigFollower:
         repository: The config repository; it must have been fetched right before `look` is called.
         patterns: Paths of sector configs, see `find_targets`.
         cluster: The capacity loop's; empty: that of the only config.
-        heard: Called when the answer differs from the previous one.
+        on_change: Called when the answer differs from the previous one.
         own_catalogue: Whether the catalogue that a config names is used, and has to be valid.
     """
 
@@ -67,14 +67,14 @@ class ConfigFollower:
         repository: Repository,
         patterns: Sequence[str],
         cluster: str,
-        heard: Callable[[BranchConfig], None],
+        on_change: Callable[[BranchConfig], None],
         *,
         own_catalogue: bool = True,
     ) -> None:
         self._repository = repository
         self._patterns = tuple(patterns)
         self._cluster = cluster
-        self._heard = heard
+        self._on_change = on_change
         self._own_catalogue = own_catalogue
         self._tip: CommitId | None = None
         self._last: BranchConfig | None = None
@@ -104,7 +104,7 @@ class ConfigFollower:
             found = replace(found, config=self._last.config)
         if found != self._last:
             self._last = found
-            self._heard(found)
+            self._on_change(found)
 
     def _found(self, tip: Commit) -> BranchConfig:
         blobs = self._configs(tip.id)

@@ -179,7 +179,7 @@ class GitopsLoop:
                 schedule.failed(self._tip)
                 report(error)
             if self._woken.wait(schedule.pause_seconds()):
-                schedule.hurry()
+                schedule.make_due()
             self._woken.clear()
 
     def wake(self) -> None:

@@ -64,7 +64,7 @@ class PollSchedule:
         self._tip = tip
         self._again_seconds = self._clock.monotonic_seconds() + self._later(self._turns_failed)
 
-    def hurry(self) -> None:
+    def make_due(self) -> None:
         """Make the next turn due now."""
         self._tip = None
 

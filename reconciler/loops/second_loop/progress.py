@@ -26,7 +26,7 @@ def is_due(looks: int) -> bool:
 
 
 @dataclass(slots=True, kw_only=True)
-class _Heard:
+class _Reported:
     """What the forge answered about the render of one root module."""
 
     render: CommitId
@@ -49,7 +49,7 @@ class GitopsProgress:
         self._tip: CommitId | None = None
         self._commits: dict[str, tuple[CommitId, ...]] = {}
         """By root module: the commit of its render and later ones, newest first."""
-        self._heard: dict[str, _Heard] = {}
+        self._reported: dict[str, _Reported] = {}
         """By root module: what the forge answered about its render."""
 
     def look(self, report: GitopsReport) -> tuple[ClusterProgress, ...]:
@@ -89,18 +89,18 @@ class GitopsProgress:
             self._commits[root] = self._since_render(tip, root)
         commits = self._commits[root]
         render = commits[-1]
-        heard = self._heard.get(root)
-        if heard is None or heard.render != render:
-            heard = self._heard[root] = _Heard(render=render)
+        reported = self._reported.get(root)
+        if reported is None or reported.render != render:
+            reported = self._reported[root] = _Reported(render=render)
         applied, planned = stage_context("apply", root), stage_context("plan", root)
-        heard.looks += 1
-        if heard.found.get(applied) == "success":
-            return heard.found  # nothing more can change
-        if not is_due(heard.looks):
-            return heard.found
+        reported.looks += 1
+        if reported.found.get(applied) == "success":
+            return reported.found  # nothing more can change
+        if not is_due(reported.looks):
+            return reported.found
         found = self._newest(commits, frozenset({planned, applied}), asked)
-        if found != heard.found:
-            heard.found, heard.looks = found, 0
+        if found != reported.found:
+            reported.found, reported.looks = found, 0
         return found
 
     def _newest(

@@ -84,7 +84,7 @@ def _takes(problem: Problem, packing: Packing, node: int, offer: int) -> bool:
     return bool((taken <= problem.vectors[offer]).all())
 
 
-def as_dear_as_alike(offers: Sequence[Offer]) -> list[int]:
+def prices_among_similar(offers: Sequence[Offer]) -> list[int]:
     """Return the price by which purchases are compared: of similar offers, that of the cheapest."""
     prices = [o.compared_nano_usd for o in offers]
     if all(o.balanced is None for o in offers):

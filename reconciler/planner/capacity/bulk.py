@@ -209,10 +209,10 @@ def _pack(problem: Problem, request: PurchaseRequest) -> tuple[SearchResult, boo
     if any(missing) and len(missing) > 1:
         packing = cheapest(problem, (packing, by_priority(problem, fair)))
     money, nodes = request.limits.nano_usd_per_hour, request.limits.nodes
-    too_dear = money is not None and packing.spent(problem) > money
-    if too_dear:
+    over_money = money is not None and packing.spent(problem) > money
+    if over_money:
         packing = by_priority(problem, fair, money)
-    over_limits = too_dear or (nodes is not None and len(packing.bins) > nodes)
+    over_limits = over_money or (nodes is not None and len(packing.bins) > nodes)
     affordable = within(problem, packing, request.limits)
     if len(affordable.bins) < len(packing.bins):
         # It was packed for all of its nodes: pods of higher priority may fit on these.

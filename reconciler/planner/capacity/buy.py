@@ -74,7 +74,7 @@ def _left_behind(sim: Simulation, table: OfferTable, purchase: Purchase) -> int 
 
 def _may_be_bought_for(sim: Simulation, table: OfferTable, pod_class: PodClass) -> bool:
     links = sim.links(pod_class)
-    waits = links.hopeless or links.lacks_neighbour
+    waits = links.fits_nowhere or links.lacks_neighbour
     return not waits and bool(table.feasible(pod_class).any())
 
 

@@ -6,7 +6,7 @@ from functools import partial
 import numpy as np
 
 from reconciler.model.ids import FleetKey
-from reconciler.planner.capacity.balancing import as_dear_as_alike
+from reconciler.planner.capacity.balancing import prices_among_similar
 from reconciler.planner.capacity.problem.offer_table import OfferTable, Want
 from reconciler.planner.capacity.problem.problem import (
     Offer,
@@ -23,7 +23,7 @@ from reconciler.planner.placement.classes import PodClass
 from reconciler.planner.placement.domains import shared_keys
 from reconciler.planner.placement.fill import fill, tightness, without_torn
 from reconciler.planner.placement.kinds import HOSTNAME, ZONE, ZONE_KEYS
-from reconciler.planner.placement.simulation import DEMAND, IN_HOPE, Simulation, Terms
+from reconciler.planner.placement.simulation import DEMAND, ZONE_ASSUMED, Simulation, Terms
 
 CHAIN_MAX = 16
 """How many links one plan follows of pods that must be near others that must be near others; the
@@ -44,7 +44,7 @@ class NodeByNodePurchase:
         for _, node in purchase.rows:
             bought[node.key] = bought.get(node.key, 0) + 1
         self._left = [o.most - bought.get(o.node.key, 0) for o in table.offers]
-        self._prices = as_dear_as_alike(table.offers)
+        self._prices = prices_among_similar(table.offers)
         self._sizes = [
             o.balanced.size + bought.get(o.node.key, 0) if o.balanced else 0 for o in table.offers
         ]
@@ -64,14 +64,14 @@ class NodeByNodePurchase:
             if not asked or sum(left) == before:
                 break
         for number, (pod_class, _) in enumerate(wants):
-            left[number] -= self._in_hope(pod_class, left[number])
+            left[number] -= self._buy_for_zone(pod_class, left[number])
             if left[number]:
                 self._purchase.left.append((pod_class, left[number]))
 
     def _serve(self, pod_class: PodClass, count: int) -> int:
         """Place as many pods as rules and limits allow; return how many are left."""
         links = self._sim.links(pod_class)
-        if links.hopeless or links.lacks_neighbour:
+        if links.fits_nowhere or links.lacks_neighbour:
             return count
         left = self._on_bought(pod_class, count, partial(self._most_on_another, pod_class))
         while left > 0:
@@ -87,8 +87,8 @@ class NodeByNodePurchase:
         slots = np.where(np.array(self._left) > 0, slots, 0)
         return int(slots.max(initial=0))
 
-    def _in_hope(self, pod_class: PodClass, left: int) -> int:
-        """Buy one more node in the hope that EC2 starts it in the needed zone.
+    def _buy_for_zone(self, pod_class: PodClass, left: int) -> int:
+        """Buy one more node, which EC2 may start in the needed zone.
 
         The pods wait for the node; if it starts in another zone, the next one is bought, as often
         as `scale_up.progress` allows. Pods that must be in the zone of others' pods need a fleet
@@ -102,7 +102,7 @@ class NodeByNodePurchase:
             return 0
         if not any(c.topology.key in ZONE_KEYS for c in links.obeyed()):
             return 0
-        return self._on_another(pod_class, left, IN_HOPE)
+        return self._on_another(pod_class, left, ZONE_ASSUMED)
 
     def _on_bought(
         self, pod_class: PodClass, count: int, elsewhere: Callable[[], int] = int
@@ -138,7 +138,7 @@ class NodeByNodePurchase:
             # count its daemons.
             if self._left[index] <= 0 or places[index] in refused:
                 continue
-            if terms.hopeful and not self._has_zones(index):
+            if terms.zone_assumed and not self._has_zones(index):
                 continue
             if not self._limits.allows(prices[index]):
                 self._purchase.over_limits = True

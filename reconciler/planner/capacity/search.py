@@ -239,10 +239,10 @@ def within(problem: Problem, packing: Packing, limits: PurchaseLimits) -> Packin
     is short.
     """
     money, nodes, costs = limits.nano_usd_per_hour, limits.nodes, problem.costs[packing.bins]
-    too_dear = money is not None and packing.spent(problem) > money
-    if not too_dear and (nodes is None or len(packing.bins) <= nodes):
+    over_money = money is not None and packing.spent(problem) > money
+    if not over_money and (nodes is None or len(packing.bins) <= nodes):
         return packing
-    cost = np.maximum(costs, 1) if too_dear else np.ones_like(costs)
+    cost = np.maximum(costs, 1) if over_money else np.ones_like(costs)
     keep: list[int] = []
     for node in _ranked(problem, packing, cost):
         if limits.allows(int(costs[node])):

@@ -99,7 +99,7 @@ def _seal(packing: Packing) -> None:
 def _digest(problem: Problem, budget_seconds: float) -> bytes:
     """Return a digest of all that a search reads: classes by their order, offers by numbers."""
     classes = [item.pod_class for item in problem.items]
-    said = (
+    key = (
         budget_seconds,
         problem.inflated,
         [(c.spec.priority, c.columns.tobytes()) for c in classes],
@@ -119,7 +119,7 @@ def _digest(problem: Problem, budget_seconds: float) -> bytes:
         _ranks([c.number for c in classes]),
         _ranks([c.static for c in classes]),
     )
-    made = blake2b(repr(said).encode(), digest_size=_DIGEST_BYTES)
+    made = blake2b(repr(key).encode(), digest_size=_DIGEST_BYTES)
     for array in arrays:
         made.update(repr(array.shape).encode())
         made.update(np.ascontiguousarray(array).tobytes())

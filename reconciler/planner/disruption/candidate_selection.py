@@ -24,8 +24,8 @@ from reconciler.planner.disruption.drains.idleness import counted, is_empty, unn
 from reconciler.planner.disruption.drains.overdue import (
     ends_at,
     failed_since_expiry,
-    tend_clock,
     until_end,
+    update_overdue_timer,
 )
 from reconciler.planner.disruption.drains.timers import stop_timer
 from reconciler.planner.disruption.utilisation import Utilisation
@@ -46,7 +46,9 @@ def find_candidates(context: DisruptionContext) -> list[Candidate]:
     for node, key in context.open_nodes:
         if node.name not in view.nodes_in_use:
             # Its pods are gone: whatever keeps it next, such as a new Job, has its full time.
-            tend_clock(builder, node, view.statuses[key].settings, blocked=False, empty=True)
+            update_overdue_timer(
+                builder, node, view.statuses[key].settings, blocked=False, empty=True
+            )
             if is_empty(builder, node):
                 continue
         if DRAIN_STARTED in node.annotations:
@@ -143,7 +145,7 @@ def _candidate(
     little_used = share < threshold.utilization_threshold
     outdated = view.inventory.outdated.get(node.name)
     if not (little_used or bounces or outdated or view.settings.consolidation):
-        tend_clock(builder, node, status.settings, blocked=False)
+        update_overdue_timer(builder, node, status.settings, blocked=False)
         return None
     end = ends_at(view, node, status.settings)
     overdue = end is not None and end <= view.at
@@ -205,7 +207,7 @@ def _movable_or_blocker(
         return [], [], blocked
     pods = view.pods_on.get(node.name, [])
     moving, again, blocked = movable(context.judge(status.settings), pods)
-    _tend_clock(context, node, status, moving, blocked)
+    _note_overdue_timer(context, node, status, moving, blocked)
     if end is not None and end <= view.at:
         return movable(context.judge(status.settings, overdue=True), pods)
     if blocked is not None and end is not None:
@@ -248,7 +250,7 @@ def as_outdated(
     )
 
 
-def _tend_clock(
+def _note_overdue_timer(
     context: DisruptionContext,
     node: Node,
     status: FleetStatus,
@@ -257,7 +259,7 @@ def _tend_clock(
 ) -> None:
     """Note on an expired node since when pods have kept it, or that they do not keep it now.
 
-    The second is noted by `stop_clocks`, if the plan does not empty the node.
+    The second is noted by `pause_overdue_timers`, if the plan does not empty the node.
     """
     settings, view = status.settings, context.view
     if settings.terminate_after_seconds is None and PODS_BLOCK_SINCE not in node.annotations:
@@ -265,18 +267,18 @@ def _tend_clock(
     found = blocked or context.ledger.drain_blocker(moving)
     kept = blocked is not None or (found is not None and found.code == "budget")
     if kept or failed_since_expiry(view, node, settings):
-        tend_clock(context.builder, node, settings, blocked=True)
+        update_overdue_timer(context.builder, node, settings, blocked=True)
     else:
         context.not_kept[node.name] = settings
 
 
-def stop_clocks(context: DisruptionContext) -> None:
+def pause_overdue_timers(context: DisruptionContext) -> None:
     """Let the time of each expired node stand still that no pod keeps, unless it is emptied now."""
     builder, view = context.builder, context.view
     begun = {removal.node for removal in builder.removals}
     for name, settings in context.not_kept.items():
         if name not in begun:
-            tend_clock(builder, view.nodes[name], settings, blocked=False)
+            update_overdue_timer(builder, view.nodes[name], settings, blocked=False)
 
 
 def _bounce(view: ClusterView, pods: Sequence[Pod]) -> bool:

@@ -7,7 +7,7 @@ Voluntary ones run after it, on what demand leaves free.
 from collections.abc import Callable
 
 from reconciler.planner.builder import PlanBuilder
-from reconciler.planner.disruption.candidate_selection import stop_clocks
+from reconciler.planner.disruption.candidate_selection import pause_overdue_timers
 from reconciler.planner.disruption.disruption_context import make_context
 from reconciler.planner.disruption.drains.soft_taints import mark_unneeded
 from reconciler.planner.disruption.methods import (
@@ -104,10 +104,10 @@ def propose_voluntary(builder: PlanBuilder) -> None:
     run.open()
     for method in VOLUNTARY:
         method(run)
-    run.tend_timers()
+    run.update_timers()
     for method in (*AT_REST, *LAST):
         method(run)
-    stop_clocks(context)
+    pause_overdue_timers(context)
     for method in PODS:
         method(run)
     mark_unneeded(builder, context.unneeded, context.not_looked_at, context.room.left)

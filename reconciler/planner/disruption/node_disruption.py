@@ -3,8 +3,8 @@
     requested -> replacement-launching -> draining -> empty -> terminated -> (the node is gone)
     draining -> cancelled, with a rest before it is tried again
 
-Everything is written on the Node (taints and annotations) or told by EC2, so that any replica can
-go on with a disruption. Nothing is remembered beside it.
+Everything is written on the Node (taints and annotations) or reported by EC2, so that any replica
+can go on with a disruption. Nothing is remembered beside it.
 """
 
 from dataclasses import dataclass

@@ -19,7 +19,7 @@ from reconciler.planner.disruption.disruption_context import DisruptionContext
 from reconciler.planner.disruption.drains.actions import begin_drain, evictions
 from reconciler.planner.disruption.drains.overdue import (
     evictions_and_deletions,
-    time_begins_again,
+    reset_overdue_timer,
 )
 from reconciler.planner.disruption.drains.rounds import DrainProgress
 from reconciler.planner.disruption.drains.timers import start_timer, stop_timer
@@ -108,7 +108,7 @@ class VoluntaryRun:
                 rest.append(candidate)
         self._rest = rest
 
-    def tend_timers(self) -> None:
+    def update_timers(self) -> None:
         """Start and stop the timers of the candidates; the simulated moves are undone."""
         sets = self.context.sets
         waiting = [c for c in self._rest if sets.set_of(c.node.name) is None]
@@ -116,7 +116,7 @@ class VoluntaryRun:
         unneeded = UnneededNodes(self.simulator, self.candidates, at, self._needed)
         needed = unneeded.among(waiting)
         for candidate in waiting:
-            self._tend_timer(candidate, needed[candidate.node.name])
+            self._update_timer(candidate, needed[candidate.node.name])
 
     def limit_of(self, candidate: Candidate, *, decided: bool = False) -> Blocker | None:
         """Return what keeps a candidate from being drained in this plan, for now; None if nothing.
@@ -228,7 +228,9 @@ class VoluntaryRun:
                 joined = "has joined" if answer.count == 1 else "have joined"
                 builder.block(node, code, f"it is drained when {text} {joined} to take its pods")
             case None:
-                if candidate.outdated is not None:  # a node with a timer is told in `_tend_timer`
+                if (
+                    candidate.outdated is not None
+                ):  # a node with a timer is blocked in `_update_timer`
                     waits = _waits_for_its_batch(builder, candidate)
                     builder.block(node, *(waits or no_destination(builder, candidate)))
                 return False
@@ -237,7 +239,7 @@ class VoluntaryRun:
                 return False
         return True
 
-    def _tend_timer(self, candidate: Candidate, needed: Blocker | None) -> None:
+    def _update_timer(self, candidate: Candidate, needed: Blocker | None) -> None:
         builder, node = self.context.builder, candidate.node
         if needed is not None:
             self._block(candidate, needed)
@@ -380,7 +382,7 @@ def _removal(context: DisruptionContext, candidate: Candidate, moves: Relocation
     progress = DrainProgress(at=view.at, rounds=rounds, to_evict=len(candidate.moving), ending=0)
     # A drain that deletes pods goes on as it began.
     ordinary = not any(isinstance(each, DeletePod) for each in moved)
-    notes = time_begins_again(node) if ordinary and node.name in context.not_kept else []
+    notes = reset_overdue_timer(node) if ordinary and node.name in context.not_kept else []
     return Removal(
         key=key,
         node=node.name,

@@ -71,8 +71,8 @@ def _actions(made: Plan, name: NodeName) -> tuple[AnyAction, ...]:
 
 def verdict_of(builder: PlanBuilder, made: Plan, node: Node) -> tuple[NodeVerdict, str, str]:
     """Return whether it stays, the code of the reason, and the reason in words."""
-    told = NodeVerdicts(made).of(node.name)
-    return _staying(builder, node) if told is None else told
+    verdict = NodeVerdicts(made).of(node.name)
+    return _staying(builder, node) if verdict is None else verdict
 
 
 class NodeVerdicts:
@@ -129,8 +129,8 @@ def _staying(builder: PlanBuilder, node: Node) -> tuple[NodeVerdict, str, str]:
         more = f" and {len(names) - SHOWN_PODS} more" if len(names) > SHOWN_PODS else ""
         shown = ", ".join(names[:SHOWN_PODS]) + more
         on_it = f"{counted_noun(len(busy), 'pod')} on it: {shown}"
-        said = [on_it, *([taken[2]] if taken is not None else []), *([by_hand] if by_hand else [])]
-        return "used", "has-pods", "; ".join(said) + _could_not_be_emptied(builder, node, busy)
+        parts = [on_it, *([taken[2]] if taken is not None else []), *([by_hand] if by_hand else [])]
+        return "used", "has-pods", "; ".join(parts) + _could_not_be_emptied(builder, node, busy)
     if taken is not None:
         return taken
     if by_hand:

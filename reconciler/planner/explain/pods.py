@@ -104,8 +104,8 @@ def _distances(named: Sequence[str], sectors: Iterable[str]) -> dict[str, int]:
     """
 
     def likeness(sector: str) -> float:
-        told = (name[:_LABEL_VALUE_MAX] for name in named[:_NAMES_COMPARED_MAX])
-        return max((SequenceMatcher(None, name, sector).ratio() for name in told), default=0.0)
+        compared = (name[:_LABEL_VALUE_MAX] for name in named[:_NAMES_COMPARED_MAX])
+        return max((SequenceMatcher(None, name, sector).ratio() for name in compared), default=0.0)
 
     ordered = sorted(sectors, key=lambda sector: (-likeness(sector), sector))
     return {sector: rank for rank, sector in enumerate(ordered)}

@@ -19,7 +19,7 @@ from reconciler.planner.fleets.group_tags import (
     tagged_allocatable,
     tagged_resources,
     tagged_taints,
-    told_by_tags,
+    template_tags,
 )
 from reconciler.planner.fleets.live_fleet import LIVE_STATES
 from reconciler.planner.named_priorities import priority_of
@@ -79,7 +79,7 @@ def _group(
     startup_taints: frozenset[str],
 ) -> FleetSettings:
     """Return one group of one region: another of the same name elsewhere may launch other nodes."""
-    labels = told_by_tags(live.tags, "label/")
+    labels = template_tags(live.tags, "label/")
     spot = _is_spot(live, labels, bought)
     options = _options(live, found.types, spot=spot)
     prices = [o.usd_per_hour for o in options if o.usd_per_hour is not None]

@@ -16,7 +16,7 @@ EFFECTS: Mapping[str, TaintEffect] = {each: each for each in get_args(TaintEffec
 
 def with_tags(fleet: FleetSettings, tags: Labels, startup_taints: frozenset[str]) -> FleetSettings:
     """Return a group of the config with what only its tags say; what the config says stays."""
-    labels, resources = told_by_tags(tags, "label/"), tagged_resources(tags)
+    labels, resources = template_tags(tags, "label/"), tagged_resources(tags)
     known = {(taint.key, taint.effect) for taint in fleet.taints}
     stated = lasting(tagged_taints(tags), startup_taints)
     further = [each for each in stated if (each.key, each.effect) not in known]
@@ -37,7 +37,7 @@ def with_tags(fleet: FleetSettings, tags: Labels, startup_taints: frozenset[str]
     )
 
 
-def told_by_tags(tags: Labels, part: str) -> dict[str, str]:
+def template_tags(tags: Labels, part: str) -> dict[str, str]:
     """Return the node-template tags of one part, by what follows it."""
     prefix = f"{NODE_TEMPLATE}/{part}"
     return {k.removeprefix(prefix): v for k, v in tags.items() if k.startswith(prefix)}
@@ -45,7 +45,7 @@ def told_by_tags(tags: Labels, part: str) -> dict[str, str]:
 
 def tagged_taints(tags: Labels) -> tuple[Taint, ...]:
     """Return the taints of tags `<value>:<effect>`; those with an unknown effect are left out."""
-    parts = {key: text.rpartition(":") for key, text in told_by_tags(tags, "taint/").items()}
+    parts = {key: text.rpartition(":") for key, text in template_tags(tags, "taint/").items()}
     return tuple(
         Taint(key=key, value=value, effect=EFFECTS[effect])
         for key, (value, _, effect) in sorted(parts.items())
@@ -68,7 +68,7 @@ def tagged_allocatable(stated: Mapping[str, int], machine: Mapping[str, int]) ->
 def tagged_resources(tags: Labels) -> dict[str, int]:
     """Return the resources that tags state, without those that are no quantity."""
     amounts: dict[str, int] = {}
-    for name, text in told_by_tags(tags, "resources/").items():
+    for name, text in template_tags(tags, "resources/").items():
         try:
             amount = resource_amount(name, text)
         except ValueError:

@@ -38,7 +38,7 @@ REASON_MAX = 160
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Signs:
+class HealthSignals:
     """What one snapshot shows about one fleet, other than its nodes."""
 
     live: Fleet | None = None
@@ -61,7 +61,7 @@ def read_signs(
     live: Mapping[FleetKey, Fleet],
     failed: Sequence[StuckInstance],
     joined: Mapping[FleetKey, Collection[NodeName]],
-) -> dict[FleetKey, Signs]:
+) -> dict[FleetKey, HealthSignals]:
     """Return the signs of every fleet of the config; none if EC2 was not asked at all.
 
     Args:
@@ -79,7 +79,7 @@ def read_signs(
     failed_of: dict[FleetKey, list[StuckInstance]] = {}
     for each in failed:
         failed_of.setdefault(each.key, []).append(each)
-    found: dict[FleetKey, Signs] = {}
+    found: dict[FleetKey, HealthSignals] = {}
     for fleet in settings.fleets():
         for key in fleet.fleet_keys():
             own, known = members.get(key, []), live.get(key)
@@ -90,7 +90,7 @@ def read_signs(
             launched = max(there, figure - sum(i.ends for i in own) if figure > there else 0)
             of_key = failed_of.get(key, ())
             dead = sum(each.instance.counts for each in of_key)
-            found[key] = Signs(
+            found[key] = HealthSignals(
                 live=known,
                 failed=of_key,
                 provided=max(there, figure),
@@ -116,7 +116,7 @@ def _latest(instances: Iterable[Instance]) -> datetime | None:
 
 
 def saved_states_after(
-    snapshot: Snapshot, signs: Mapping[FleetKey, Signs], settings: PlannerSettings
+    snapshot: Snapshot, signs: Mapping[FleetKey, HealthSignals], settings: PlannerSettings
 ) -> dict[tuple[str, Region], SavedFleetState]:
     """Return every fleet's saved state after this snapshot, by name and region.
 
@@ -200,23 +200,23 @@ def denied(saved: SavedFleetState, reason: str, at: datetime) -> SavedFleetState
     return replace(saved, reason=cut(reason, REASON_MAX), failure="denied", unavailable_until=until)
 
 
-def _with_silence(saved: SavedFleetState, sign: Signs, at: datetime) -> SavedFleetState:
+def _with_silence(saved: SavedFleetState, sign: HealthSignals, at: datetime) -> SavedFleetState:
     since = (saved.silent_since or at) if sign.silent else None
     return replace(saved, silent_since=since)
 
 
-def _with_errors(saved: SavedFleetState, sign: Signs, at: datetime) -> SavedFleetState:
+def _with_errors(saved: SavedFleetState, sign: HealthSignals, at: datetime) -> SavedFleetState:
     """Count errors that were not counted before; a fleet that launches again has recovered."""
     live, counted = sign.live, saved.last_error_at
     if live is None:
         return saved
     # EC2's clock may be ahead of ours: its errors of the last seconds count as of now.
-    told = [
+    errors = [
         replace(error, at=min(error.at, at))
         for error in live.launch_errors
         if at - FORGOTTEN_AFTER < error.at <= at + SKEW_MAX
     ]
-    new = [error for error in told if counted is None or error.at > counted]
+    new = [error for error in errors if counted is None or error.at > counted]
     if not new:
         return _recovered(saved, sign)
     known = counted is not None and saved.failures > 0
@@ -224,7 +224,7 @@ def _with_errors(saved: SavedFleetState, sign: Signs, at: datetime) -> SavedFlee
     failures = saved.failures + failures_in(times) - int(known)
     last = max(error.at for error in new)
     until = last + cool_off(failures)
-    failure, words = last_failure(told)
+    failure, words = last_failure(errors)
     return replace(
         saved,
         failures=failures,
@@ -235,7 +235,7 @@ def _with_errors(saved: SavedFleetState, sign: Signs, at: datetime) -> SavedFlee
     )
 
 
-def _recovered(saved: SavedFleetState, sign: Signs) -> SavedFleetState:
+def _recovered(saved: SavedFleetState, sign: HealthSignals) -> SavedFleetState:
     """Forget failures once all instances exist and one was launched after the last error."""
     error, launched = saved.last_error_at, sign.launched_at
     if error is None or launched is None or sign.live is None or launched <= error:
@@ -245,7 +245,7 @@ def _recovered(saved: SavedFleetState, sign: Signs) -> SavedFleetState:
     return replace(saved, failures=0)
 
 
-def _with_shortfall(saved: SavedFleetState, sign: Signs, at: datetime) -> SavedFleetState:
+def _with_shortfall(saved: SavedFleetState, sign: HealthSignals, at: datetime) -> SavedFleetState:
     """Note since when EC2 has provided less than the target.
 
     The fleet's history shows whether that began earlier, unless it was known, and complete, before.
@@ -281,7 +281,7 @@ def _forgotten(saved: SavedFleetState, stable: timedelta, at: datetime) -> Saved
 
 def unavailable(
     state: str,
-    sign: Signs | None,
+    sign: HealthSignals | None,
     saved: SavedFleetState | None,
     at: datetime,
     init_seconds: float,
@@ -312,7 +312,7 @@ def unavailable(
     return _why_short(saved, short) if short else ("", "")
 
 
-def launched_to_join(state: str, sign: Signs | None, saved: SavedFleetState | None) -> int:
+def launched_to_join(state: str, sign: HealthSignals | None, saved: SavedFleetState | None) -> int:
     """Return how many launched instances may still become nodes, whatever the fleet lacks.
 
     0 for a fleet whose last instances in a row never did: the next ones are made in the same way.
@@ -330,9 +330,9 @@ def launched_to_join(state: str, sign: Signs | None, saved: SavedFleetState | No
 def why_cooling(saved: SavedFleetState) -> tuple[UnavailableKind, str]:
     """Return what the cool-off of a fleet that has one is for, as a kind and in words."""
     if saved.stuck_in_a_row >= IN_A_ROW:
-        said = f"{saved.stuck_in_a_row} instances in a row never became usable nodes"
+        text = f"{saved.stuck_in_a_row} instances in a row never became usable nodes"
         last = f", the last: {saved.stuck_because}" if saved.stuck_because else ""
-        return "never-joined", said + last
+        return "never-joined", text + last
     if saved.failure == "denied":
         return "denied", saved.reason or "EC2 refuses to raise its target"
     return saved.failure, saved.reason or "capacity errors"
@@ -346,7 +346,11 @@ def _why_short(saved: SavedFleetState | None, short: str) -> tuple[UnavailableKi
 
 
 def _shortfall(
-    sign: Signs, live: Fleet, saved: SavedFleetState | None, at: datetime, init_seconds: float
+    sign: HealthSignals,
+    live: Fleet,
+    saved: SavedFleetState | None,
+    at: datetime,
+    init_seconds: float,
 ) -> str:
     """Return in words since when the fleet lacks instances; a launch begins the time again."""
     if saved is None or saved.below_target_since is None:

@@ -22,7 +22,7 @@ from reconciler.planner.nodes.interruptions import (
     InterruptionNotice,
     has_notices,
     notice_of,
-    told_interruptions,
+    queued_interruptions,
 )
 from reconciler.planner.placement.kinds import INSTANCE_TYPE, ZONE, region_of_open
 from reconciler.planner.settings import PlannerSettings
@@ -75,13 +75,13 @@ def _pools_of_noticed(
 ) -> Iterator[InterruptedPool]:
     """Yield the pools of spot instances of ours with an interruption notice."""
     cloud, nodes = snapshot.cloud, snapshot.cluster.nodes
-    told = told_interruptions(snapshot.notices, snapshot.at, rebalance=False)
-    if not told and not any(map(has_notices, nodes)):
+    queued = queued_interruptions(snapshot.notices, snapshot.at, rebalance=False)
+    if not queued and not any(map(has_notices, nodes)):
         return
     instances = {each.id: each for each in cloud.instances} if cloud else {}
-    yield from _of_instances(told, instances)
+    yield from _of_instances(queued, instances)
     for node in nodes:
-        messages = told.get(node.instance_id, ()) if node.instance_id is not None else ()
+        messages = queued.get(node.instance_id, ()) if node.instance_id is not None else ()
         if not (messages or has_notices(node)) or owners.get(node.name) not in spot:
             continue
         notice = notice_of(node, messages, snapshot.at)
@@ -93,11 +93,11 @@ def _pools_of_noticed(
 
 
 def _of_instances(
-    told: Mapping[InstanceId, Sequence[InterruptionNotice]],
+    queued: Mapping[InstanceId, Sequence[InterruptionNotice]],
     instances: Mapping[InstanceId, Instance],
 ) -> Iterator[InterruptedPool]:
     """Yield the pools of instances that the queue mentions, whether or not they are nodes."""
-    for name, notices in told.items():
+    for name, notices in queued.items():
         notice = min(notices, key=lambda each: each.rank)
         one = instances.get(name)
         ours = one is not None and one.fleet_id is not None and one.lifecycle == "spot"

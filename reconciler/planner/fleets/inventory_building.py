@@ -15,7 +15,7 @@ from reconciler.planner.fleets.binding import judge_binding
 from reconciler.planner.fleets.health import (
     MISSING,
     SILENT,
-    Signs,
+    HealthSignals,
     launched_to_join,
     read_signs,
     saved_states_after,
@@ -63,7 +63,7 @@ def build_inventory(snapshot: Snapshot, settings: PlannerSettings) -> Inventory:
     joined = find_joined(snapshot, settings, nodes, shown, instance_of_node, at_work, dead)
     binding = judge_binding(snapshot, settings)
     doubtful = _is_doubtful(snapshot, binding, stuck, owners)
-    # That an instance ended by itself is said by EC2 alone.
+    # That an instance ended by itself is known from EC2 alone.
     believed = (*find_ended(snapshot, settings), *(() if doubtful else stuck))
     signs = read_signs(snapshot, settings, live, believed, joined)
     known = saved_states_after(snapshot, signs, settings)
@@ -185,7 +185,7 @@ class _FleetJoiner:
     joined: Mapping[FleetKey, frozenset[NodeName]]
     """Those that have joined."""
     set_aside: frozenset[NodeName]
-    signs: Mapping[FleetKey, Signs]
+    signs: Mapping[FleetKey, HealthSignals]
     """What EC2 shows of each fleet; empty without EC2's answers."""
     saved_states: Mapping[tuple[str, Region], SavedFleetState]
 

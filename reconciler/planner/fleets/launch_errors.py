@@ -1,4 +1,4 @@
-"""What failed launches lack: capacity in EC2, a quota of the account, or something to be mended."""
+"""What failed launches lack: capacity in EC2, a quota of the account, or something to be fixed."""
 
 import re
 from collections.abc import Iterable

@@ -25,7 +25,7 @@ def live_fleets(cloud: CloudState | None) -> dict[FleetKey, Fleet]:
     return found
 
 
-def is_told(live: Fleet) -> bool:
+def is_version_known(live: Fleet) -> bool:
     """Return whether it is known from which version of its launch template the fleet launches.
 
     It is not if the fleet names it by a word and EC2 has not returned the number, which takes

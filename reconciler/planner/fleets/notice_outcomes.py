@@ -22,7 +22,11 @@ from reconciler.model.interruption_annotation import (
 )
 from reconciler.model.notices import SPOT_ACTIONS, STAYING, Notice, NoticeOutcome, NoticeResult
 from reconciler.model.snapshot import CloudState, Snapshot
-from reconciler.planner.fleets.instances.stuck import NodesByInstance, find_hole, names_of
+from reconciler.planner.fleets.instances.stuck import (
+    NodesByInstance,
+    find_pod_on_missing_node,
+    names_of,
+)
 from reconciler.planner.nodes.drain_taints import drain_reasons
 from reconciler.planner.nodes.interruptions import (
     carries_withdrawn,
@@ -144,7 +148,7 @@ class _Work:
         names = names_of(() if shown is None else (shown,))
         if any(name in self._at_work for name in (*claiming, *names)):
             return False
-        return bool(claiming) or (shown is not None and self._hides_nothing)
+        return bool(claiming) or (shown is not None and self._node_list_is_complete)
 
     @cached_property
     def _claiming(self) -> dict[InstanceId, list[NodeName]]:
@@ -161,7 +165,7 @@ class _Work:
         return frozenset(p.node_name for p in pods if p.node_name is not None and counts(p))
 
     @cached_property
-    def _hides_nothing(self) -> bool:
+    def _node_list_is_complete(self) -> bool:
         """Return whether the list of nodes is complete.
 
         If it is, an instance that no listed node names has no node.
@@ -170,7 +174,7 @@ class _Work:
         if not self._may_remove or cloud is None or cluster.relists < 2:
             return False
         certain = NodesByInstance(cluster.nodes, cloud.instances).certain
-        return certain and find_hole(self._snapshot) is None
+        return certain and find_pod_on_missing_node(self._snapshot) is None
 
 
 def _is_passed_over(notice: Notice, instance: Instance, *, rebalance: bool) -> bool:

@@ -10,7 +10,7 @@ from reconciler.model.fleet import Fleet, InstanceOption
 from reconciler.model.frozen import Labels
 from reconciler.planner.digests import digest_of
 from reconciler.planner.fleets.inventory import FleetStatus
-from reconciler.planner.fleets.live_fleet import is_told
+from reconciler.planner.fleets.live_fleet import is_version_known
 
 
 def version_of(status: FleetStatus) -> str:
@@ -28,7 +28,7 @@ def template_of(live: Fleet | None) -> str:
     if live is None:
         return digest_of(())
     named = (live.launch_template_id, live.launch_template_version)
-    return digest_of(named) if is_told(live) else ""
+    return digest_of(named) if is_version_known(live) else ""
 
 
 def has_changed(now: str, noted: str) -> bool:

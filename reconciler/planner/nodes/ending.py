@@ -15,7 +15,7 @@ def ending_nodes(
     """Return the nodes whose instance ends, and those of them to be left alone.
 
     An instance that a lifecycle hook holds is drained, unless we had drained it before its group
-    was told to end it.
+    was asked to end it.
     """
     ended = frozenset(name for name, each in instances.items() if each.ends)
     nodes = [each for each in snapshot.cluster.nodes if each.name in ended]

@@ -115,7 +115,7 @@ def _of_annotated(found: AnnotatedNotice) -> InterruptionNotice:
     return InterruptionNotice(action=found.action, deadline=found.at)
 
 
-def told_interruptions(
+def queued_interruptions(
     notices: Iterable[Notice], at: datetime, *, rebalance: bool
 ) -> Mapping[InstanceId, Sequence[InterruptionNotice]]:
     """Return what the interruption queue says about each instance.
@@ -125,7 +125,7 @@ def told_interruptions(
         at: The time of the plan; notices that are over by then are left out.
         rebalance: Whether rebalance recommendations count.
     """
-    told: dict[InstanceId, list[InterruptionNotice]] = {}
+    queued: dict[InstanceId, list[InterruptionNotice]] = {}
     notices = tuple(notices)
     withdrawn = withdrawn_changes(notices)
     for each in notices:
@@ -140,8 +140,8 @@ def told_interruptions(
             continue
         notice = InterruptionNotice(action=action, deadline=each.at)
         if not notice.is_over(at):
-            told.setdefault(each.instance, []).append(notice)
-    return told
+            queued.setdefault(each.instance, []).append(notice)
+    return queued
 
 
 def withdrawn_changes(notices: Iterable[Notice]) -> frozenset[tuple[InstanceId, datetime]]:
@@ -170,7 +170,7 @@ def _is_withdrawn(
 
 def notice_of(
     node: Node,
-    told: Sequence[InterruptionNotice],
+    queued: Sequence[InterruptionNotice],
     at: datetime,
     withdrawn: Collection[tuple[InstanceId, datetime]] = (),
 ) -> InterruptionNotice | None:
@@ -178,14 +178,14 @@ def notice_of(
 
     Args:
         node: The node.
-        told: What the queue says about its instance.
+        queued: What the queue says about its instance.
         at: The time of the plan.
         withdrawn: The scheduled changes that the queue withdraws.
     """
-    if not told and not has_notices(node):
+    if not queued and not has_notices(node):
         return None
     known = [n for n in read_notices(node) if not _is_withdrawn(node, n, withdrawn)]
-    found = [each for each in (*known, *told) if not each.is_over(at)]
+    found = [each for each in (*known, *queued) if not each.is_over(at)]
     if not found:
         return None
     first = min(found, key=lambda each: each.rank)
@@ -231,12 +231,12 @@ def find_noticed(
     found: dict[NodeName, InterruptionNotice] = {}
     if not binding.may_remove or is_skewed(snapshot):
         return found
-    told = dict(told_interruptions(snapshot.notices, snapshot.at, rebalance=rebalance))
+    queued = dict(queued_interruptions(snapshot.notices, snapshot.at, rebalance=rebalance))
     for instance, ends in _ended_by_group(snapshot).items():
-        told[instance] = (ends, *told.get(instance, ()))
+        queued[instance] = (ends, *queued.get(instance, ()))
     withdrawn = withdrawn_changes(snapshot.notices)
     for node in snapshot.cluster.nodes:
-        messages = told.get(node.instance_id, ()) if node.instance_id is not None else ()
+        messages = queued.get(node.instance_id, ()) if node.instance_id is not None else ()
         if (messages or has_notices(node)) and node.name in ours and node.name not in leaving:
             notice = notice_of(node, messages, snapshot.at, withdrawn)
             if notice is not None and (rebalance or notice.action != REBALANCE_RECOMMENDATION):

@@ -37,8 +37,8 @@ class Eligible(NamedTuple):
 _ANY_ROW = Eligible(-1, ())
 
 
-class _Together(NamedTuple):
-    """What decides together which rows some counters count."""
+class _CounterGroup(NamedTuple):
+    """Counters for which the same topology, keys and node kinds decide which rows they count."""
 
     topology: Topology
     keys: tuple[str, ...]
@@ -49,7 +49,7 @@ class _Together(NamedTuple):
 class _Part(NamedTuple):
     """Counters of a class for which the same decides which rows they count."""
 
-    together: _Together
+    group: _CounterGroup
     places: IntArray
     """Their positions among all counters of the table."""
     numbers: IntArray
@@ -60,7 +60,7 @@ class _Part(NamedTuple):
     """That number, if it is the same for all."""
 
 
-class _Feeds:
+class _CountedBy:
     """The counters that count pods of one class, as far as they are known."""
 
     def __init__(self) -> None:
@@ -106,10 +106,10 @@ class CounterTable:
         """its number in its topology,"""
         self._eligible_of: IntArray = np.zeros(0, dtype=np.int64)
         """the number of the node kinds that it counts, and"""
-        self._together_of: IntArray = np.zeros(0, dtype=np.int64)
+        self._group_of: IntArray = np.zeros(0, dtype=np.int64)
         """the number of what decides which rows it counts."""
-        self._together: list[_Together] = []
-        self._together_numbers: dict[tuple[str, tuple[str, ...], bool], int] = {}
+        self._counter_groups: list[_CounterGroup] = []
+        self._group_numbers: dict[tuple[str, tuple[str, ...], bool], int] = {}
         self._classes = table.classes
         self._daemons = table.daemons
         self._members: dict[Description, IntArray] = {}
@@ -124,7 +124,7 @@ class CounterTable:
         """Whether no class has a rule between pods, so that nothing is ever counted."""
         self._counted: BoolArray = np.zeros((len(self._classes), 0), dtype=np.bool_)
         """By class and counter, whether the counter counts pods of the class."""
-        self._feeds: dict[int, _Feeds] = {}
+        self._feeds: dict[int, _CountedBy] = {}
         self._links: dict[int, Links] = {}
         self._holders = HolderIndex(self._classes)
 
@@ -141,7 +141,7 @@ class CounterTable:
 
     def _count_by(self, part: _Part, rows: IntArray, amounts: IntArray) -> None:
         """Count more pods in some counters, on the rows that each of them counts."""
-        topology, keys, by_kind = part.together
+        topology, keys, by_kind = part.group
         if not by_kind:
             topology.count(part.numbers, rows, amounts)
             return
@@ -162,10 +162,10 @@ class CounterTable:
             if len(numbers):
                 topology.count(numbers, rows[here], amounts[here])
 
-    def _feeds_of(self, number: int) -> _Feeds:
+    def _feeds_of(self, number: int) -> _CountedBy:
         found = self._feeds.get(number)
         if found is None:
-            found = self._feeds[number] = _Feeds()
+            found = self._feeds[number] = _CountedBy()
         if found.known < len(self._made):
             if number < self._count_of_classes:
                 new = self._counted[number, found.known : len(self._made)].nonzero()[0]
@@ -174,11 +174,11 @@ class CounterTable:
             found.known = len(self._made)
         return found
 
-    def _feed(self, found: _Feeds, new: IntArray) -> None:
+    def _feed(self, found: _CountedBy, new: IntArray) -> None:
         """Add counters to those that count pods of a class."""
         found.counters += [self._made[place] for place in new.tolist()]
         by_number: dict[int, list[int]] = {}
-        for place, number in zip(new.tolist(), self._together_of[new].tolist(), strict=True):
+        for place, number in zip(new.tolist(), self._group_of[new].tolist(), strict=True):
             by_number.setdefault(number, []).append(place)
         for number, more in by_number.items():
             places = np.array(more)
@@ -187,11 +187,11 @@ class CounterTable:
             found.parts[number] = self._part(number, places)
 
     def _part(self, number: int, places: IntArray) -> _Part:
-        together, numbers = self._together[number], self._number_of[places]
+        group, numbers = self._counter_groups[number], self._number_of[places]
         eligible = self._eligible_of[places]
-        alike = not together.by_kind or len(places) == 1 or (eligible == eligible[0]).all()
+        alike = not group.by_kind or len(places) == 1 or (eligible == eligible[0]).all()
         same = int(eligible[0]) if alike else None
-        return _Part(together, places, numbers, eligible, same)
+        return _Part(group, places, numbers, eligible, same)
 
     def links(self, pod_class: PodClass) -> Links:
         """Return the counters of a class."""
@@ -297,16 +297,16 @@ class CounterTable:
         self._counted[members, place] = True
         self._made.append(counter)
         key = (counter.topology.key, eligible.keys, eligible.number >= 0)
-        together = self._together_numbers.get(key)
-        if together is None:
-            together = self._together_numbers[key] = len(self._together)
-            self._together.append(_Together(counter.topology, *key[1:]))
+        group = self._group_numbers.get(key)
+        if group is None:
+            group = self._group_numbers[key] = len(self._counter_groups)
+            self._counter_groups.append(_CounterGroup(counter.topology, *key[1:]))
         self._number_of = _with_value(self._number_of, place, counter.number)
         self._eligible_of = _with_value(self._eligible_of, place, eligible.number)
-        self._together_of = _with_value(self._together_of, place, together)
+        self._group_of = _with_value(self._group_of, place, group)
         rows, amounts = self._located(members)
         if len(rows):
-            self._count_by(self._part(together, np.array([place])), rows, amounts)
+            self._count_by(self._part(group, np.array([place])), rows, amounts)
 
     def _daemons_among(self, members: IntArray) -> frozenset[int]:
         """Return the numbers of those classes whose pods come with new nodes."""

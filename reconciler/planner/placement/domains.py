@@ -101,7 +101,7 @@ class SharedRules:
         """
         self._axis = {key: i for i, key in enumerate(keys)}
         self._tallies = {} if tallies is None else tallies
-        self._hopeful = terms.hopeful
+        self._zone_assumed = terms.zone_assumed
         links = sim.links(pod_class)
         self._anti = [(c, itself) for c, itself in links.anti if c.topology.key in self._axis]
         self._held = [c for c in links.held_against if c.topology.key in self._axis]
@@ -184,17 +184,17 @@ class SharedRules:
         that one.
         """
         near = rules.near if rules.near and self._begun() else ()
-        if not (self._hopeful and at <= _UNCERTAIN):
+        if not (self._zone_assumed and at <= _UNCERTAIN):
             return all(self._holds(c, at) for c in near) and all(
                 self._spread_allows(rule, at) for rule in rules.even
             )
         return any(
             all(self._holds(c, domain) for c in near)
-            and all(self._spread_allows(rule, at, hoped=domain) for rule in rules.even)
+            and all(self._spread_allows(rule, at, assumed=domain) for rule in rules.even)
             for domain in rules.topology.choices[_UNCERTAIN - at]
         )
 
-    def may_come_right(self, place: Coordinates) -> bool:
+    def some_zone_allowed(self, place: Coordinates) -> bool:
         """Return whether the rules allow at least one zone in which the open node may start.
 
         Pods whose own domain is open count as neighbours in all zones that it may become, and take
@@ -225,26 +225,26 @@ class SharedRules:
             return all(counts.get(d, 0) for d in counter.topology.choices[_UNCERTAIN - at])
         return counts.get(at, 0) > 0
 
-    def _spread_allows(self, rule: SpreadRule, at: int, hoped: int | None = None) -> bool:
+    def _spread_allows(self, rule: SpreadRule, at: int, assumed: int | None = None) -> bool:
         """Return whether the skew allows one more.
 
-        `hoped` as if all of an open domain were there.
+        With `assumed` as if the whole open domain were there.
         """
         if at == -1:
             return False
         tally, itself = self._tally(rule.counter), int(rule.counts_itself)
         there = tally.most(at, rule.counter.topology)
-        if hoped is not None:
-            there = tally.counts.get(hoped, 0) + tally.uncertain.get(at, 0)
-        return there + itself - self._least(rule, tally, hoped, there) <= rule.max_skew
+        if assumed is not None:
+            there = tally.counts.get(assumed, 0) + tally.uncertain.get(at, 0)
+        return there + itself - self._least(rule, tally, assumed, there) <= rule.max_skew
 
-    def _least(self, rule: SpreadRule, tally: _Tally, hoped: int | None, there: int) -> int:
-        """Return the count of the least filled domain, with `there` in the hoped-for one."""
+    def _least(self, rule: SpreadRule, tally: _Tally, assumed: int | None, there: int) -> int:
+        """Return the count of the least filled domain, with `there` in the assumed one."""
         domains = self._domains[id(rule)]
         if len(domains) < rule.min_domains:
             return 0
         counts = tally.counts
-        return min((there if d == hoped else counts.get(d, 0) for d in domains), default=0)
+        return min((there if d == assumed else counts.get(d, 0) for d in domains), default=0)
 
     def load(self, place: Coordinates) -> int:
         """Return how full the place is by its most filled rule: emptier places come first."""

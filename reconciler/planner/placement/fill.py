@@ -56,7 +56,7 @@ def fill(
 ) -> list[tuple[int, int]]:
     """Place up to `count` pods on rows of `among`; return (row, amount) in the order of use."""
     links = sim.links(pod_class)
-    if links.hopeless or links.lacks_neighbour:
+    if links.fits_nowhere or links.lacks_neighbour:
         return []
     keys = shared_keys(links)
     if keys:

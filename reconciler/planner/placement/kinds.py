@@ -85,9 +85,11 @@ def with_zone_aliases(labels: Labels) -> Labels:
     return Labels({**dict.fromkeys(missing, zone), **labels})
 
 
-def with_older_keys(told: Mapping[str, str]) -> dict[str, str]:
+def with_older_keys(labels: Mapping[str, str]) -> dict[str, str]:
     """Return the labels with the older ones that nodes still carry."""
-    return {OLDER_KEYS[key]: told[key] for key in OLDER_KEYS.keys() & told.keys()} | dict(told)
+    return {OLDER_KEYS[key]: labels[key] for key in OLDER_KEYS.keys() & labels.keys()} | dict(
+        labels
+    )
 
 
 def label_of(labels: Labels, key: str) -> str | None:

@@ -61,7 +61,7 @@ class Links:
         return any(counter.topology.key == HOSTNAME for counter in self.affinity)
 
     @property
-    def hopeless(self) -> bool:
+    def fits_nowhere(self) -> bool:
         """Return whether no node, existing or new, takes a pod of the class at the moment.
 
         A rule asks for a label that no node has and no new one will have, or for a neighbour that

@@ -58,7 +58,7 @@ class Terms:
 
     borrows: bool = True
     """Whether pods of higher priority may take the room of balloon pods."""
-    hopeful: bool = False
+    zone_assumed: bool = False
     """Whether a node whose zone EC2 has yet to choose counts as being in the zone where it is
     needed; otherwise a pod must fit in every zone in which the node may start."""
 
@@ -67,7 +67,7 @@ DEMAND = Terms()
 """For pending pods."""
 MOVES = Terms(borrows=False)
 """For pods that are moved: they must not displace balloon pods, which would be bought for again."""
-IN_HOPE = Terms(hopeful=True)
+ZONE_ASSUMED = Terms(zone_assumed=True)
 """For pods that wait for a zone that EC2 chooses."""
 
 

@@ -13,18 +13,18 @@ from reconciler.records.aws.groups import (
     with_memberships,
 )
 from reconciler.records.aws.instances import decode_instances
-from reconciler.records.aws.launch_templates import TEMPLATES_NOT_TOLD, TOLD_AT
+from reconciler.records.aws.launch_templates import ANSWERED_AT, UNKNOWN_TEMPLATES
 from reconciler.records.aws.prices import decode_spot_prices
 from reconciler.records.aws.state import ANSWER_KEYS, ASKED, Answer, decode_cloud
 
 __all__ = [
+    "ANSWERED_AT",
     "ANSWER_KEYS",
     "ASKED",
     "FLEET_ID_TAG",
     "REFRESHING",
     "REFRESH_UNKNOWN",
-    "TEMPLATES_NOT_TOLD",
-    "TOLD_AT",
+    "UNKNOWN_TEMPLATES",
     "Answer",
     "decode_cloud",
     "decode_instances",

@@ -195,11 +195,11 @@ class GroupDetails:
         refreshes, id_key = answer.get("InstanceRefreshes"), "InstanceRefreshId"
         for refresh in read_entries(refreshes, _RefreshWire, "InstanceRefresh", id_key, ignored):
             if refresh.status in REFRESHING:
-                said = "an instance refresh of its group is under way"
-                self.refreshes[refresh.auto_scaling_group_name] = said
+                text = "an instance refresh of its group is under way"
+                self.refreshes[refresh.auto_scaling_group_name] = text
             elif refresh.status == REFRESH_UNKNOWN:
-                said = "whether an instance refresh of its group is under way is not known"
-                self.refreshes[refresh.auto_scaling_group_name] = f"{said}: AWS does not tell"
+                text = "whether an instance refresh of its group is under way is not known"
+                self.refreshes[refresh.auto_scaling_group_name] = f"{text}: AWS does not show it"
 
     def _read_node_group(self, found: Any, ignored: list[Ignored]) -> None:
         for group in read_node_group(found, ignored):

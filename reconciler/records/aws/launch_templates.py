@@ -13,11 +13,13 @@ from reconciler.records.aws.group_market import SPOT_MARKET
 _DIGITS_MAX = 18
 """A longer version number is ignored, because a file of answers may contain anything."""
 
-TEMPLATES_NOT_TOLD = "LaunchTemplatesNotTold"
+UNKNOWN_TEMPLATES = "UnknownLaunchTemplates"
 """Next to `LaunchTemplates` in the answers of our adapters: each template (`Name`) whose version
 EC2 does not return, and `Why`."""
+_UNKNOWN_TEMPLATES_BEFORE = "LaunchTemplatesNotTold"
+"""The same key in snapshots of earlier releases."""
 
-TOLD_AT = "ToldAt"
+ANSWERED_AT = "AnsweredAt"
 """In each entry of `LaunchTemplates` in the answers of our adapters: when EC2 returned it."""
 
 
@@ -34,10 +36,12 @@ class _TemplateWire(Wire):
     launch_template_name: str | None = None
     latest_version_number: Count | None = None
     default_version_number: Count | None = None
+    answered_at: Any = None
     told_at: Any = None
+    """The same in snapshots of earlier releases."""
 
 
-class _NotToldWire(Wire):
+class _UnknownTemplateWire(Wire):
     name: str
     why: str = ""
 
@@ -66,7 +70,7 @@ class LaunchTemplates:
     ids_by_name: dict[str, str] = field(default_factory=dict)
     latest: dict[str, int] = field(default_factory=dict)
     default: dict[str, int] = field(default_factory=dict)
-    told_at: dict[str, datetime] = field(default_factory=dict)
+    answered_at: dict[str, datetime] = field(default_factory=dict)
     """When EC2 returned latest and default, by id; templates of files have none."""
     instance_types: dict[tuple[str, str], str] = field(default_factory=dict)
     """By id and version number."""
@@ -111,10 +115,14 @@ class LaunchTemplates:
                 self.latest[each.launch_template_id] = each.latest_version_number
             if each.default_version_number is not None:
                 self.default[each.launch_template_id] = each.default_version_number
-            if (told_at := moment_of(each.told_at)) is not None:
-                self.told_at[each.launch_template_id] = told_at
+            if (answered_at := moment_of(each.answered_at or each.told_at)) is not None:
+                self.answered_at[each.launch_template_id] = answered_at
         for silent in read_entries(
-            answer.get(TEMPLATES_NOT_TOLD), _NotToldWire, "LaunchTemplate", "Name", ignored
+            answer.get(UNKNOWN_TEMPLATES, answer.get(_UNKNOWN_TEMPLATES_BEFORE)),
+            _UnknownTemplateWire,
+            "LaunchTemplate",
+            "Name",
+            ignored,
         ):
             name, why = silent.name, silent.why
             ignored.append(Ignored(code="unreadable", kind="LaunchTemplate", name=name, detail=why))
@@ -135,17 +143,17 @@ class LaunchTemplates:
         for instance in instances:
             template_id = instance.tags.get(TEMPLATE_ID_TAG, "")
             version, latest = instance.launch_template_version, self.latest.get(template_id)
-            told_at, launched_at = self.told_at.get(template_id), instance.launched_at
-            if latest is None or told_at is None or launched_at is None:
+            answered_at, launched_at = self.answered_at.get(template_id), instance.launched_at
+            if latest is None or answered_at is None or launched_at is None:
                 continue
             if not (version.isascii() and version.isdigit()) or len(version) > _DIGITS_MAX:
                 continue
-            if int(version) > latest and launched_at > told_at:
+            if int(version) > latest and launched_at > answered_at:
                 del self.latest[template_id]
                 self.default.pop(template_id, None)
                 why = (
-                    f"its version is not told: {instance.id} was launched from version {version},"
-                    f" and {latest} was the latest when EC2 last told it"
+                    f"its version is unknown: {instance.id} runs version {version},"
+                    f" but EC2 last reported {latest} as the latest"
                 )
                 ignored.append(
                     Ignored(code="unreadable", kind="LaunchTemplate", name=template_id, detail=why)

@@ -175,9 +175,9 @@ def _finished(
     before: ObservedDemand, now: ObservedDemand, at: datetime, oldest: datetime
 ) -> Iterator[DemandLine]:
     """Yield the pods that were created and ended since the last look, each with its end."""
-    told = before.pods.keys() | before.finished.keys()
+    known = before.pods.keys() | before.finished.keys()
     for uid, pod in now.finished.items():
-        if uid not in told and pod.created_at is not None:
+        if uid not in known and pod.created_at is not None:
             end = _pod_end(at, uid, pod, oldest)
             if end.ran_seconds is not None and pod.created_at >= oldest:
                 asked_at = now.asked_at.get(uid) or pod.created_at
@@ -348,8 +348,8 @@ def _pod_end(at: datetime, uid: str, finished: Pod | None, oldest: datetime) -> 
         return PodEnd(at=at, id=uid)
     begin = min(max(finished.created_at or oldest, oldest), at)
     ended_at = max(begin, min(finished.finished_at, at))
-    told = begin < finished.finished_at < at
-    longest = ((ended_at if told else at) - begin).total_seconds()
+    within = begin < finished.finished_at < at
+    longest = ((ended_at if within else at) - begin).total_seconds()
     ran = min((finished.finished_at - finished.started_at).total_seconds(), longest)
     return PodEnd(at=ended_at, id=uid, ran_seconds=bounded_seconds(ran))
 

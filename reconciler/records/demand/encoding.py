@@ -52,12 +52,12 @@ _USUAL: Mapping[str, object] = {
 def encode_line(line: DemandLine) -> bytes:
     """Return one line, with its newline, that decodes to an equal value."""
     fields = {"t": rfc3339_exact(line.at), **_fields(line)}
-    said = {
+    unusual = {
         key: value
         for key, value in fields.items()
         if value is not None and _USUAL.get(key, _USUAL) != value
     }
-    return orjson.dumps(said) + b"\n"
+    return orjson.dumps(unusual) + b"\n"
 
 
 def _fields(line: DemandLine) -> Json:  # noqa: PLR0911 - one for each kind

@@ -43,7 +43,7 @@ def folded(lines: Iterable[DemandLine], begin: datetime = _NEVER) -> Demand:
     kept: dict[str | int, DemandLine] = {}
     ends: dict[str, PodEnd] = {}
     listings = _Listings()
-    last, told = _NEVER, _EVER
+    last, first = _NEVER, _EVER
     for number, line in enumerate(lines):
         listings.add(line)
         match line:
@@ -53,11 +53,11 @@ def folded(lines: Iterable[DemandLine], begin: datetime = _NEVER) -> Demand:
                 ends[line.id] = line
                 last = max(last, line.at)
                 if line.id == _END_OF_RECORDING:
-                    told = min(told, line.at)
+                    first = min(first, line.at)
             case _:
                 kept[number] = line
-                told = min(told, line.at)
-    begun = listings.first if listings.first <= told else _EVER
+                first = min(first, line.at)
+    begun = listings.first if listings.first <= first else _EVER
     if begun < _EVER:  # else nothing says when it began, or something was recorded before
         begin = begun = max(begin, begun)
     for end in listings.ends():

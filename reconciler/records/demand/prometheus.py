@@ -168,7 +168,9 @@ class PodHistory:
         Raises:
             InputError: There are more pods than `pods_max`.
         """
-        answers = {what: [_with_own(sample) for sample in told] for what, told in answers.items()}
+        answers = {
+            what: [_with_own(sample) for sample in samples] for what, samples in answers.items()
+        }
         is_first = not self._pods
         for sample in answers["created"]:
             self._came(sample)
@@ -218,13 +220,13 @@ class PodHistory:
     def _add_rules(self, answers: Mapping[str, Sequence[Sample]]) -> None:
         for key, sample in _of_pods(answers["tolerations"]):
             if known := self._pods.get(key):
-                said = sample.labels
+                labels = sample.labels
                 known.tolerations.add(
                     (
-                        said.get("key", ""),
-                        said.get("operator", "") or "Equal",
-                        said.get("value", ""),
-                        said.get("effect", ""),
+                        labels.get("key", ""),
+                        labels.get("operator", "") or "Equal",
+                        labels.get("value", ""),
+                        labels.get("effect", ""),
                     )
                 )
         for key, sample in _of_pods(answers["selectors"]):
@@ -241,7 +243,7 @@ class PodHistory:
         left out; so is a pod that ended before, or with more rules than are planned for.
 
         Args:
-            begin: Since when the steps told.
+            begin: The first time for which there are steps.
             end: Until when they did.
         """
         ordered = sorted(self._pods.items(), key=lambda item: (item[1].created, item[0]))
@@ -306,22 +308,22 @@ def _add_request(containers: dict[str, dict[str, int]], sample: Sample) -> None:
         containers.setdefault(sample.labels.get("container", ""), {})[name] = amount
 
 
-def _resource(told: str) -> tuple[str, int]:
+def _resource(part_of_name: str) -> tuple[str, int]:
     """Return a resource's name in a pod's requests, and its units; no name for one not known.
 
-    The metrics have `_` for `.`, `/` and `-`, so that the name of any other cannot be told.
+    The metrics have `_` for `.`, `/` and `-`, so that the name of any other is not known.
     """
-    if part := _MIG.fullmatch(told):
+    if part := _MIG.fullmatch(part_of_name):
         slices, memory, media = part.groups(default="")
         return f"nvidia.com/mig-{slices}.{memory}{media.replace('_', '.')}", 1
-    return _RESOURCES.get(told, ("", 0))
+    return _RESOURCES.get(part_of_name, ("", 0))
 
 
 def _with_own(sample: Sample) -> Sample:
     """Return a sample with the labels that kube-state-metrics gave it."""
-    told = sample.labels
-    own = {name: told[_EXPORTED + name] for name in _OWN if _EXPORTED + name in told}
-    return Sample(labels={**told, **own}, value=sample.value) if own else sample
+    labels = sample.labels
+    own = {name: labels[_EXPORTED + name] for name in _OWN if _EXPORTED + name in labels}
+    return Sample(labels={**labels, **own}, value=sample.value) if own else sample
 
 
 def _of_pods(samples: Sequence[Sample]) -> Iterator[tuple[str, Sample]]:

@@ -24,7 +24,7 @@ _GZIP_WINDOW = 31
 """Makes zlib expect the header and the checksum of a gzip member."""
 _MEMBER_BLOCK_BYTES = 1 << 16
 _BLOCK_BYTES = 1 << 20
-_IN_VAIN_TIMES = 4
+_WASTED_TIMES = 4
 """How often the limit of a file's content may be unpacked in search of its complete members."""
 _WINDOW_BYTES_MAX = 1 << 27
 """Memory for one file: the largest window of `zstd --long`."""
@@ -108,14 +108,14 @@ def _whole_members(file: bytes, bytes_max: int) -> Iterator[memoryview]:
     ends after so much work on incomplete ones, as each of many may reach to the end of the file.
     """
     at = file.find(_MEMBER)
-    in_vain_max = _IN_VAIN_TIMES * (bytes_max + _BLOCK_BYTES)
-    while at >= 0 and bytes_max >= 0 and in_vain_max >= 0:
+    wasted_bytes_max = _WASTED_TIMES * (bytes_max + _BLOCK_BYTES)
+    while at >= 0 and bytes_max >= 0 and wasted_bytes_max >= 0:
         size, work = _member_size(memoryview(file)[at:], bytes_max)
         if size:
             bytes_max -= work
             yield memoryview(file)[at : at + size]
         else:
-            in_vain_max -= work
+            wasted_bytes_max -= work
         at = file.find(_MEMBER, at + (size or 1))
 
 

@@ -33,8 +33,8 @@ from reconciler.records.kubernetes.pod_volumes import (
 from reconciler.records.kubernetes.resizes import (
     ContainerPartsWire,
     HoldingWire,
+    apply_resizes,
     counted_resources,
-    put_holdings,
 )
 
 SAFE_TO_EVICT = "cluster-autoscaler.kubernetes.io/safe-to-evict"
@@ -258,10 +258,10 @@ def _put_holdings(spec: _SpecWire, status: _StatusWire) -> None:
     def cannot_be_resized() -> bool:
         return _cannot_be_resized(status.conditions or ())
 
-    put_holdings(spec.containers or (), status.container_statuses or (), cannot_be_resized)
+    apply_resizes(spec.containers or (), status.container_statuses or (), cannot_be_resized)
     if status.init_container_statuses:
         sidecars = [each for each in spec.init_containers or () if each.restart_policy == "Always"]
-        put_holdings(sidecars, status.init_container_statuses, cannot_be_resized)
+        apply_resizes(sidecars, status.init_container_statuses, cannot_be_resized)
     if spec.resources is not NULL and status.resources is not NULL:
         spec.resources = counted_resources(
             spec.resources,

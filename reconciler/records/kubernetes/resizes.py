@@ -41,7 +41,7 @@ _ENCODER = Encoder(order="sorted")
 _REQUESTS = b'"requests":'
 
 
-def put_holdings(
+def apply_resizes(
     containers: Iterable[ContainerPartsWire],
     statuses: Iterable[HoldingWire],
     cannot_be_resized: Callable[[], bool],

@@ -187,7 +187,7 @@ class _Ec2OfGroup:
         """Tell EventBridge that a member waits for a lifecycle action."""
         assert member.hook is not None, "it waits for a hook"
         transition = "TERMINATING" if member.hook.transition == "terminate" else "LAUNCHING"
-        told = Announcement(
+        announcement = Announcement(
             source="aws.autoscaling",
             detail_type=f"EC2 Instance-{member.hook.transition} Lifecycle Action",
             instance_ids=[member.instance_id],
@@ -200,7 +200,7 @@ class _Ec2OfGroup:
             },
         )
         if self._moto.has_event_rules:
-            self._moto.announce(told, self._now)
+            self._moto.announce(announcement, self._now)
 
 
 def not_found(name: str) -> Ec2Fault:

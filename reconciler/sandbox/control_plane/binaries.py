@@ -121,10 +121,10 @@ def _run(argv: list[str], environment: Mapping[str, str]) -> None:
         minutes = _BUILD_SECONDS_MAX // 60
         raise ToolError(" ".join(argv[:2]), f"took over {minutes} minutes") from None
     if done.returncode:
-        said = " | ".join(done.stderr.strip().splitlines()[-3:])
+        errors = " | ".join(done.stderr.strip().splitlines()[-3:])
         raise ToolError(
             " ".join(argv[:2]),
-            f"failed for {MODULE.name}/go.mod: {said}",
+            f"failed for {MODULE.name}/go.mod: {errors}",
             f"modules come from the module proxy that Go is set to; or set {READY_VARIABLE}",
         )
 

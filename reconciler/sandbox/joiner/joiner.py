@@ -45,7 +45,7 @@ class _Member:
     join_at: float | None = None
     remove_at: float | None = None
     silenced: bool = False
-    hopeless: bool = False
+    never_joins: bool = False
     """Whether it can never join: by its user data or type, or because its node was refused."""
 
 
@@ -119,7 +119,7 @@ class Joiner:
         return _CLUSTER_TAG in tags or any(key.startswith(_OWNED_TAG) for key in tags)
 
     def _join(self, facts: InstanceFacts, member: _Member) -> None:
-        if member.name or member.hopeless:
+        if member.name or member.never_joins:
             return
         now = time.monotonic()
         if member.join_at is None:
@@ -132,7 +132,7 @@ class Joiner:
             self._nodes.register(node)
         except InputError as error:
             _LOG.warning("instance_never_joins instance=%s error=%s", facts.instance_id, error)
-            member.hopeless, member.join_at = True, None
+            member.never_joins, member.join_at = True, None
             return
         member.name, member.join_at = facts.private_dns_name, None
 

@@ -92,7 +92,7 @@ class ClusterAutoscaler:
         self.passes = 0
         self._due: float | None = None
         self._passed_at = float("-inf")
-        self._heard = False
+        self._asked_for_node = False
         self._was_productive = False
         self._scaled_up_at = float("-inf")
         self._unneeded: dict[NodeName, float] = {}
@@ -111,13 +111,13 @@ class ClusterAutoscaler:
     # ---- when it looks --------------------------------------------------------------------
 
     def _pod_changed(self, before: Pod | None, after: Pod | None) -> None:
-        if before is None and after is not None and not self._heard and wants_node(after):
-            self._heard = True
-            self._access.clock.call_later(0.0, self._hear)
+        if before is None and after is not None and not self._asked_for_node and wants_node(after):
+            self._asked_for_node = True
+            self._access.clock.call_later(0.0, self._run_at_once)
 
-    def _hear(self) -> None:
+    def _run_at_once(self) -> None:
         """Begin a pass at once for a pod that no node has room for."""
-        self._heard = False
+        self._asked_for_node = False
         if self._access.waiting:
             self._plan_pass(max(0.0, self._passed_at + PASS_SECONDS - self._access.now))
 

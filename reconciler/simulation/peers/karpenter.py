@@ -99,7 +99,7 @@ class Karpenter:
         self._access, self._settings = access, settings
         self._clock = access.clock
         self.passes = 0
-        self._heard = False
+        self._asked_for_node = False
         self._batch_began: float | None = None
         self._batch_until = 0.0
         self._again = False
@@ -118,9 +118,9 @@ class Karpenter:
     # ---- provisioning ---------------------------------------------------------------------
 
     def _pod_changed(self, before: Pod | None, after: Pod | None) -> None:
-        if before is None and after is not None and not self._heard and wants_node(after):
-            self._heard = True
-            self._clock.call_later(0.0, self._hear)
+        if before is None and after is not None and not self._asked_for_node and wants_node(after):
+            self._asked_for_node = True
+            self._clock.call_later(0.0, self._begin_batch)
         self._note_event(before, after)
 
     def _note_event(self, before: Pod | None, after: Pod | None) -> None:
@@ -132,8 +132,8 @@ class Karpenter:
         if now - self._event_at.get(pod.node_name, float("-inf")) >= POD_EVENT_SECONDS:
             self._event_at[pod.node_name] = now
 
-    def _hear(self) -> None:
-        self._heard = False
+    def _begin_batch(self) -> None:
+        self._asked_for_node = False
         if self._access.waiting:
             self._trigger()
 

@@ -161,7 +161,7 @@ def below_minimum(seen: BoardMoment) -> Iterator[Cause]:
     """Yield fleets with fewer nodes than their minimum that EC2 gives nothing.
 
     Those that EC2 does not have (`missing_minima`), and those of regions that do not answer, are
-    told of elsewhere.
+    reported elsewhere.
     """
     plan = seen.view.plan
     short = [
@@ -208,7 +208,7 @@ def missing_minima(seen: BoardMoment) -> Iterator[Cause]:
 def failing_fleets(seen: BoardMoment) -> Iterator[Cause]:
     """Yield fleets whose instances become no usable nodes, though no pod waits for them.
 
-    Those with pods that wait, and those below their minimum, are told of elsewhere.
+    Those with pods that wait, and those below their minimum, are reported elsewhere.
     """
     plan = seen.view.plan
     if plan is None:

@@ -304,15 +304,15 @@ def _silent_regions(seen: BoardMoment) -> Iterator[Cause]:
     cloud = snapshot.cloud if snapshot is not None else None
     if plan is None or cloud is None:
         return
-    told = {each.name: each.detail for each in cloud.ignored if each.kind == "Region"}
+    reasons = {each.name: each.detail for each in cloud.ignored if each.kind == "Region"}
     by_reason: dict[tuple[str, bool], list[Region]] = {}
     for region in sorted(cloud.silent):
         side = "Auto Scaling" if ("ec2-fleet", region) in cloud.answered_in_part else "EC2"
-        denied = told.get(region, "").startswith(f"{Forbidden.__name__}:")
+        denied = reasons.get(region, "").startswith(f"{Forbidden.__name__}:")
         by_reason.setdefault((side, denied), []).append(region)
     for (side, denied), regions in by_reason.items():
         verb = "denies calls" if denied else "does not answer"
-        why = told.get(regions[0], "")
+        why = reasons.get(regions[0], "")
         yield Cause(
             kind="ec2-denied" if denied else "ec2-silent",
             level="degraded",

@@ -94,11 +94,11 @@ def _budget(seen: BoardMoment) -> Iterator[Cause]:
         headline=f"{'Limit reached' if only_sizes else 'Budget too tight'} for "
         f"{counted_noun(pods, 'pod')}",
         detail=f"{where}{first.detail}",
-        remedy=f"raise {' or '.join(keys)}{_or_wait(found)}",
+        remedy=f"raise {' or '.join(keys)}{_or_wait_for(found)}",
     )
 
 
-def _or_wait(found: list[Reason]) -> str:
+def _or_wait_for(found: list[Reason]) -> str:
     """Return `, or wait …` if waiting helps too; else that no plan buys a node before."""
     if any(reason.code in _EASED_BY_LEAVING for reason in found):
         return ", or wait until other nodes are gone"

@@ -1,4 +1,4 @@
 output "reconciler" {
-  description = "What the install, the sector config and the pipelines are told."
+  description = "Values for the install, the sector config and the pipelines."
   value       = module.reconciler
 }

@@ -78,7 +78,7 @@ class Churn:
         return self._number
 
     def wait_seen(self) -> float:
-        """Wait until the API server has told of everything so far; how long that took, in seconds.
+        """Wait until the API server has sent everything so far; how long that took, in seconds.
 
         Its watches lag behind etcd when the machine has more to do than it can.
         """
@@ -86,7 +86,7 @@ class Churn:
         name = f"marker-{self._number}"
         with closing(self._world.etcd()) as etcd:
             etcd.put([(pod_key(name), _body(name, self._world.nodes[0], "running"))])
-            self._wait_told(name)
+            self._wait_for_watchers(name)
             etcd.delete([pod_key(name)])
         return time.monotonic() - began
 
@@ -117,10 +117,10 @@ class Churn:
             if len(finished) > _LIFE_STEPS:
                 etcd.delete(pod_key(pod.name) for pod in finished.popleft())
             if step % _CHECK_STEPS == 0:
-                self._wait_told(running[-_BEHIND_STEPS_MAX][0].name)
+                self._wait_for_watchers(running[-_BEHIND_STEPS_MAX][0].name)
 
-    def _wait_told(self, name: str) -> None:
-        """Wait until the API server has told its watchers of a pod."""
+    def _wait_for_watchers(self, name: str) -> None:
+        """Wait until the API server has sent a pod to its watchers."""
 
         def told() -> bool:
             query = {"resourceVersion": "0"}  # from the cache that feeds watches

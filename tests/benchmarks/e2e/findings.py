@@ -13,7 +13,7 @@ PARTS: tuple[Part, ...] = ("latency", "churn")
 _ENDS = 10
 """A stretch's begin and end are a tenth of it each: single samples jump by a megabyte or two."""
 _STOPS = 6
-"""Moments between which memory is told, over a stretch."""
+"""Moments between which memory is reported, over a stretch."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -42,7 +42,7 @@ def test_kluster_fleet_manager_config_is_completed_from_its_fleets(desk: Desk) -
 
 
 @pytest.mark.parametrize("told", [True, False])
-def test_spot_options_that_no_variable_has_are_told(desk: Desk, told: bool) -> None:
+def test_spot_options_that_no_variable_has_are_reported(desk: Desk, told: bool) -> None:
     """A fleet that Terraform made in its place would behave differently, without a word."""
     rebalance = {"CapacityRebalance": {"ReplacementStrategy": "launch-before-terminate"}}
     options = {"InstanceInterruptionBehavior": "stop", "MaintenanceStrategies": rebalance}
@@ -56,7 +56,7 @@ def test_spot_options_that_no_variable_has_are_told(desk: Desk, told: bool) -> N
 
 @pytest.mark.parametrize("managed", [True, False])
 @pytest.mark.parametrize("strategy", ["launch", "launch-before-terminate"])
-def test_what_ec2_does_by_itself_is_told_of_every_fleet(
+def test_what_ec2_does_by_itself_is_reported_every_fleet(
     desk: Desk, managed: bool, strategy: str
 ) -> None:
     """The capacity loop meets it whoever made the fleet: nodes come, and go without a drain."""

@@ -121,7 +121,7 @@ def test_kind_that_nobody_states_is_the_sectors(desk: Desk) -> None:
     assert load_config(desk.folder / "out/sectors.yaml").sectors["web"].kind == "memory"
 
 
-def test_spot_group_is_told_by_its_distribution_or_launch_configuration(desk: Desk) -> None:
+def test_spot_group_is_known_by_its_distribution_or_launch_configuration(desk: Desk) -> None:
     """Planned at on-demand prices a spot group would be the last to be asked."""
     spot = {
         "InstancesDistribution": {

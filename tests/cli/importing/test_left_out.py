@@ -164,7 +164,7 @@ def test_what_cannot_be_carried_over_is_left_out_with_its_reason(desk: Desk) -> 
     assert unreadable["detail"].startswith("Expected ")
 
 
-def test_fleet_that_chooses_types_by_attributes_is_told_so(desk: Desk) -> None:
+def test_fleet_that_chooses_types_by_attributes_is_reported_so(desk: Desk) -> None:
     """The launch template that was asked for instead has no instance types either."""
     by_attributes = fleet("fleet-2", "medium")
     by_attributes["LaunchTemplateConfigs"][0]["Overrides"] = [
@@ -182,7 +182,7 @@ def test_fleet_that_chooses_types_by_attributes_is_told_so(desk: Desk) -> None:
     )
 
 
-def test_fleet_of_the_config_that_is_left_out_is_not_told_to_be_missing(desk: Desk) -> None:
+def test_fleet_of_the_config_that_is_left_out_is_not_reported_to_be_missing(desk: Desk) -> None:
     """Whoever believes it applies, and has a second fleet beside the first."""
     (desk.folder / "config.yaml").write_text(KFM)
     weighted = fleet("fleet-2", "large")

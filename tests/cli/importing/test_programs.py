@@ -174,7 +174,7 @@ def test_files_that_say_nothing_or_too_much_are_refused(desk: Desk, text: str, w
     assert not (desk.folder / "out/rescheduling.yaml").exists()
 
 
-def test_files_of_something_else_are_told_with_what_they_hold(desk: Desk) -> None:
+def test_files_of_something_else_are_reported_with_what_they_hold(desk: Desk) -> None:
     """Whoever gave the wrong manifest sees which, and what to give instead."""
     web = """\
 kind: Deployment

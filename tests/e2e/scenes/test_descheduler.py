@@ -40,7 +40,7 @@ descheduler:
 def test_violation_goes_and_nothing_else_moves(
     scene: Scene, closing_lines: list[str], violation: Violation
 ) -> None:
-    """A descheduler that evicts more than it mends is worse than none."""
+    """A descheduler that evicts more than it fixes is worse than none."""
     arguments = json.dumps({"enabled": True, **violation.arguments})
     config = _CONFIG.replace("POLICY", violation.policy).replace("ARGUMENTS", arguments)
     scene.open(FleetShape(target=3, lowest=violation.lowest), config=config)

@@ -171,7 +171,7 @@ class Faults(Acting):
         self.world.log.crash_at(self.world.log.made + 1 + step.a, after=bool(step.b % 2))
 
     def end_all_faults(self) -> None:
-        """From now on everything works; what is broken stays broken until it is mended."""
+        """From now on everything works; what is broken stays broken until it is fixed."""
         self.world.log.stop_failing()
         self.world.log.stop_crashing()
         for kind in ("capacity", "pools", "join", "fast-launch", "unlock", "fresh", "whole",

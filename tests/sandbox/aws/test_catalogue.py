@@ -164,7 +164,7 @@ def test_refused_prices_leave_the_old_file_whole(server: AwsServer, refusing: Re
 
 
 @pytest.mark.parametrize("action", ["DescribeInstanceTypes", "DescribeSpotPriceHistory"])
-def test_call_that_ec2_refuses_is_told_with_the_right_that_is_missing(
+def test_call_that_ec2_refuses_is_reported_with_the_right_that_is_missing(
     aws: AwsServer, refusing: Refusing, action: str
 ) -> None:
     """The prices may be had already: a file without types, or without spot prices, misleads."""

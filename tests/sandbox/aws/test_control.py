@@ -143,6 +143,6 @@ def test_nonsense_is_refused_with_words(
 
 
 def test_control_of_nothing_is_unavailable() -> None:
-    """A sandbox that is gone is told apart from one that refuses."""
+    """A sandbox that is gone is distinguished from one that refuses."""
     with pytest.raises(Unavailable):
         ControlClient("http://127.0.0.1:9").call_counts()

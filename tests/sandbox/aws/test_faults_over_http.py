@@ -237,7 +237,7 @@ def test_instance_that_never_joins_says_so_to_the_joiner_alone(
     assert sorted(joins) == [False, True]
 
 
-def test_modifying_lasts_and_refuses_as_told(
+def test_modifying_lasts_and_refuses_as_set(
     put: Put, once: "EC2Client", make_fleet: MakeFleet, clock: ManualClock
 ) -> None:
     """A fleet that is busy for minutes must be seen as such, and take the next change later."""

@@ -214,7 +214,7 @@ def test_slack_hook_hears_of_new_capacity_and_is_never_logged(
         running.until_ready()
         world.add_pods(["told"], cpu="1500m", seconds=1)
         while "1 pending pod needs" not in hook.posted.get(timeout=DEADLINE_SECONDS):
-            pass  # of drift it may have told before
+            pass  # of drift it may have reported before
         hook.status = 500
         world.until_pods(lambda phases: phases["told"] == "Succeeded")
         world.until_idle()

@@ -139,7 +139,7 @@ def test_what_the_module_grants_is_what_is_used(reader: Reader) -> None:
 
 @pytest.mark.parametrize("action", granted())
 def test_no_right_can_be_taken_away(reader: Reader, action: str) -> None:
-    """Each for itself: the refusal is told, and names the action."""
+    """Each for itself: the refusal is reported, and names the action."""
     reader.grant([each for each in granted() if each != action])
     reader.run()
     assert any(action.removeprefix("sqs:") in str(each) for each in reader.troubles)

@@ -14,7 +14,7 @@ from tests.waiting import until
 pytestmark = pytest.mark.sandbox
 
 
-def test_wrong_kubeconfig_is_told_and_nothing_is_ended(
+def test_wrong_kubeconfig_is_reported_and_nothing_is_ended(
     program: Callable[..., Program], world: World, sandbox: Sandbox, config_file: Path
 ) -> None:
     """A wrong kube-context would end every instance of the fleets."""

@@ -81,7 +81,7 @@ def test_node_has_a_lease_that_goes_with_it(cluster: Kube) -> None:
     cluster.until_gone(leases, "a", "kube-node-lease")
 
 
-def test_pod_that_fits_nowhere_is_told_why(cluster: Kube) -> None:
+def test_pod_that_fits_nowhere_is_reported_why(cluster: Kube) -> None:
     """The reconciler and people read the condition; without an event nobody sees it."""
     cluster.core.create_namespaced_pod("default", pod_body("big", "8"))
     cluster.core.create_namespaced_pod("default", pod_body("far", nodeSelector={"no": "where"}))

@@ -95,6 +95,6 @@ def test_server_stopped_frees_port_and_files() -> None:
 
 
 def _open_files() -> int:
-    """How many files and sockets this process has open; 0 where that cannot be told."""
+    """How many files and sockets this process has open; 0 where that is not known."""
     folder = Path("/proc/self/fd")
     return len(list(folder.iterdir())) if folder.exists() else 0

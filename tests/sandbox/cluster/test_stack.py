@@ -140,7 +140,7 @@ def _is_new(node: Any) -> bool:
     return any(t.key == "node.kubernetes.io/not-ready" for t in node.spec.taints or [])
 
 
-def test_instances_of_al2_join_by_what_their_bootstrap_script_is_told(
+def test_instances_of_al2_join_by_what_their_bootstrap_script_is_given(
     core: Any, ec2: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Fleets with ami_type AL2 would never get a node; one bad instance may hold up no other."""

@@ -45,7 +45,7 @@ class ImmediateClock:
 
 
 class RecordingForge:
-    """A forge that keeps what it is told."""
+    """A forge that keeps what it receives."""
 
     def __init__(self, failure: ReconcilerError | None = None) -> None:
         self.statuses_shown: list[tuple[CommitId, CommitStatus]] = []

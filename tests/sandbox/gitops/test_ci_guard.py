@@ -307,7 +307,7 @@ def test_values_beside_the_rendered_ones_are_refused(checkout: Path, tmp_path: P
     ]
 
 
-def test_line_ends_that_git_changed_are_told_with_what_keeps_them(
+def test_line_ends_that_git_changed_are_reported_with_what_keeps_them(
     checkout: Path, tmp_path: Path
 ) -> None:
     """Every file was refused, and neither a render nor another version helped."""

@@ -48,7 +48,7 @@ def test_once_commits_and_prints_what_it_did(work: Path) -> None:
 
 
 def test_invalid_config_exits_2_with_every_fault_and_its_place(work: Path) -> None:
-    """The author must be able to mend all of it in one go."""
+    """The author must be able to fix all of it in one go."""
     write_and_push(work, "sectors.yaml", "cluster: one\nnosuch: 1\nsleep_interval: -1\n", "Break")
     done = gitops(str(work.parent / "remote.git"))
     assert done.returncode == 2

@@ -123,7 +123,7 @@ def test_file_of_a_rendered_name_that_others_wrote_is_never_overwritten(
     assert loop.once().clusters[0].state == "committed"
 
 
-def test_rendered_file_edited_by_hand_is_mended(loops: Loops, work: Path) -> None:
+def test_rendered_file_edited_by_hand_is_fixed(loops: Loops, work: Path) -> None:
     """The config says what should be; an edit of the output would be lost silently later."""
     loop = loops()
     loop.once()

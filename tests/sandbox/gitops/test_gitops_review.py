@@ -73,12 +73,12 @@ def test_render_that_differs_after_its_merge_is_proposed_anew(
     second = loops(newer).once().branch
     merged(work, second, how)
     rendered = work / "terraform" / "fleets.auto.tfvars.json"
-    mended = rendered.read_text()
-    assert '"cluster_name": "renamed"' in mended
+    fixed = rendered.read_text()
+    assert '"cluster_name": "renamed"' in fixed
     write_and_push(work, "terraform/fleets.auto.tfvars.json", "{}\n", "Quick fix")
     third = loops(newer).once().branch
     merged(work, third, how)
-    assert rendered.read_text() == mended
+    assert rendered.read_text() == fixed
     assert len({first, second, third}) == 3
 
 
@@ -328,7 +328,7 @@ class ShortRepository(GitRepository):
         return found
 
 
-def test_progress_that_cannot_be_told_fails_no_turn(loops: Loops, work: Path) -> None:
+def test_progress_that_cannot_be_reported_fails_no_turn(loops: Loops, work: Path) -> None:
     """The commit is pushed by then, and would be reported as a failure."""
     loops().once()
     for number in range(4):

@@ -101,7 +101,7 @@ def test_commit_rolls_a_new_image_out_and_halts_a_broken_one(
     team: Team, closing_lines: list[str]
 ) -> None:
     """A commit, and nothing by hand; the service has its nodes and its pods at every moment."""
-    old, new, broken, mended = _images(team)[:4]
+    old, new, broken, fixed = _images(team)[:4]
     team.until(team.is_live, "the first config never became live")
     team.commit(_config(team, old), "A service")
     team.until(lambda: team.is_live() and len(team.nodes_of(FLEET)) == NODES, "nodes not there")
@@ -126,8 +126,8 @@ def test_commit_rolls_a_new_image_out_and_halts_a_broken_one(
     assert len(_ended(team)) == ended + 1, "more than the canary went"
     assert service.fewest_nodes >= NODES
 
-    team.commit(_config(team, mended), "A mended image")
-    team.until(lambda: service.is_whole(mended), "the next image was not rolled out")
+    team.commit(_config(team, fixed), "A fixed image")
+    team.until(lambda: service.is_whole(fixed), "the next image was not rolled out")
     assert service.fewest_nodes >= NODES
     assert service.fewest_pods >= REPLICAS - BATCH
     closing_lines.append(

@@ -11,7 +11,7 @@ pytestmark = real_terraform
 
 
 def waits(team: Team) -> bool:
-    """Whether an apply was told that a fleet is not drained yet."""
+    """Whether an apply reported that a fleet is not drained yet."""
     return any("drains it first" in said for said in team.ci.said)
 
 

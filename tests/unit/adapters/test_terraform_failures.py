@@ -1,4 +1,4 @@
-"""What a failed Terraform call is told as: the hint fits the cause."""
+"""How a failed Terraform call is reported: the hint fits the cause."""
 
 import pytest
 

@@ -24,28 +24,28 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TERM", "xterm")
 
 
-def until_told(stream: Terminal) -> None:
-    """Work until it was told."""
-    until("it is told", lambda: "planning (" in stream.getvalue() or None, look_seconds=0.01)
+def until_shown(stream: Terminal) -> None:
+    """Work until it was shown."""
+    until("it is shown", lambda: "planning (" in stream.getvalue() or None, look_seconds=0.01)
 
 
 def fail_late(stream: Terminal) -> None:
-    """Work that fails after it was told of."""
+    """Work that fails after it was shown."""
     with working("planning", stream):
-        until_told(stream)
+        until_shown(stream)
         raise ValueError("no")
 
 
-def test_long_work_is_told_and_leaves_nothing_behind() -> None:
+def test_long_work_is_shown_and_leaves_nothing_behind() -> None:
     """A command that says nothing for a minute looks as if it hung."""
     stream = Terminal()
     with working("planning", stream):
-        until_told(stream)
+        until_shown(stream)
     assert "planning (0 s)" in stream.getvalue()
     assert stream.getvalue().endswith("\r\x1b[K")
 
 
-def test_short_work_is_told_nothing_of(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_short_work_is_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     """A line that flickers distracts from the answer."""
     monkeypatch.setattr(module, "QUIET_SECONDS", 60.0)
     stream = Terminal()
@@ -55,7 +55,7 @@ def test_short_work_is_told_nothing_of(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(("stream", "term"), [(io.StringIO(), "xterm"), (Terminal(), "dumb")])
-def test_only_a_terminal_that_can_write_over_is_told(
+def test_progress_is_shown_only_on_a_terminal_that_can_write_over(
     stream: io.StringIO, term: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Logs of pipelines would be full of control sequences."""
@@ -64,7 +64,7 @@ def test_only_a_terminal_that_can_write_over_is_told(
     with working("planning", stream):
         monkeypatch.setenv("TERM", "xterm")
         with working("planning", told):
-            until_told(told)
+            until_shown(told)
     assert stream.getvalue() == ""
 
 

@@ -32,7 +32,7 @@ def test_progress_is_shown_where_a_line_can_be_written_over(
     assert ("\x1b" in stream.getvalue()) is shown
 
 
-def test_what_is_told_stays_beside_the_progress(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_printed_stays_next_to_the_progress(monkeypatch: pytest.MonkeyPatch) -> None:
     """An outage of days ago is read from the terminal, or from a file that has stderr."""
     monkeypatch.setattr(module, "QUIET_SECONDS", -1.0)
     monkeypatch.setenv("TERM", "xterm")

@@ -225,7 +225,7 @@ WARNED = (
 )
 
 
-def test_warning_is_told_and_leaves_the_exit_code_alone(
+def test_warning_is_reported_and_leaves_the_exit_code_alone(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """What is legal must not stop a pipeline that did not ask for it."""

@@ -145,7 +145,7 @@ def test_what_would_not_be_done_is_refused_at_its_place(
     assert message in problem.message
 
 
-def test_every_fault_of_a_policy_file_is_told(tmp_path: Path) -> None:
+def test_every_fault_of_a_policy_file_is_reported(tmp_path: Path) -> None:
     """Whoever moves a file here would run `validate` once for each of its faults."""
     policy = """\
 apiVersion: descheduler/v1alpha2

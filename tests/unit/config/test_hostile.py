@@ -39,7 +39,7 @@ TREES: st.SearchStrategy[Any] = st.recursive(
 @CALMLY
 @given(st.dictionaries(st.sampled_from(KEYS), TREES, max_size=6))
 def test_any_tree_is_a_config_or_a_list_of_faults(tree: dict[str, Any]) -> None:
-    """A traceback in CI says nothing about which line to mend."""
+    """A traceback in CI says nothing about which line to fix."""
     for problem in problems_of(yaml.safe_dump(tree, allow_unicode=True)):
         assert problem.line >= 1
         assert problem.column >= 1

@@ -46,14 +46,14 @@ def test_malformed_label_or_taint_is_a_name_fault(part: str) -> None:
         ("{size: small, lifecycle: OnDemand}", ["config/type"]),
     ],
 )
-def test_spot_and_on_demand_of_one_size_are_told_apart_by_lifecycle(
+def test_spot_and_on_demand_of_one_size_are_distinguished_by_lifecycle(
     fleets: str, codes: list[str]
 ) -> None:
     """Two fleets for the same nodes would each buy for the same pods."""
     assert [code for code, *_ in found(with_fleets(fleets))] == codes
 
 
-def test_spot_and_on_demand_without_lifecycle_are_told_the_way_out() -> None:
+def test_spot_and_on_demand_without_lifecycle_are_shown_the_way_out() -> None:
     """The message names both lines and the key that tells the two apart."""
     with pytest.raises(ConfigError) as caught:
         config_of(with_fleets("{size: small},\n {size: small, spot: false}"))
@@ -69,7 +69,7 @@ def test_spot_and_on_demand_without_lifecycle_are_told_the_way_out() -> None:
         ("{size: small, zone: a1},\n {size: small, zone: a1}", "give each a size of its own"),
     ],
 )
-def test_two_fleets_of_one_size_are_told_the_way_out(fleets: str, words: str) -> None:
+def test_two_fleets_of_one_size_are_shown_the_way_out(fleets: str, words: str) -> None:
     """Groups of one instance type in three zones are what Cluster Autoscaler advises."""
     with pytest.raises(ConfigError) as caught:
         config_of(with_fleets(fleets))
@@ -78,7 +78,7 @@ def test_two_fleets_of_one_size_are_told_the_way_out(fleets: str, words: str) ->
     assert words in problem.message
 
 
-def test_own_size_of_another_kind_is_told_the_way_out() -> None:
+def test_own_size_of_another_kind_is_shown_the_way_out() -> None:
     """A group of another family joins the sector once its size has no kind."""
     size = "sizes: {c5: {kind: cpu, cpu: 2, memory: 4Gi, instance_types: [c5.large]}}\n"
     with pytest.raises(ConfigError) as caught:

@@ -6,7 +6,7 @@ from tests.unit.config.documents import config_of, found
 
 
 def test_fault_in_merged_mapping_points_at_the_anchor_once() -> None:
-    """The key to mend stands at the anchor, and it is one key however often it is merged."""
+    """The key to fix stands at the anchor, and it is one key however often it is merged."""
     text = (
         "scale_in: &base\n"
         "  type_spares: -1\n"

@@ -1,4 +1,4 @@
-"""Each warning: what it is told for, where, and what stands just this side of it."""
+"""Each warning: what it is given for, where, and what stands just this side of it."""
 
 import pytest
 from botocore.session import Session
@@ -199,7 +199,7 @@ def test_config_without_mistakes_is_not_warned_of(text: str) -> None:
     assert warned(text) == []
 
 
-def test_what_many_configs_can_live_with_is_told_to_the_strict_alone() -> None:
+def test_what_many_configs_can_live_with_is_reported_to_the_strict_alone() -> None:
     """A config without a `terraform` block is clean; whoever wants to render asks --strict."""
     plain = with_fleets("{size: small}")
     missing = [("terraform/missing", "sectors")] * 3
@@ -212,7 +212,7 @@ def test_what_many_configs_can_live_with_is_told_to_the_strict_alone() -> None:
     ]
 
 
-def test_config_without_any_limit_of_cost_is_told_to_the_strict() -> None:
+def test_config_without_any_limit_of_cost_is_reported_to_the_strict() -> None:
     """Who never thought of a limit learns what holds without one."""
     plain = with_fleets("{size: small}")
     code = ("cost/no-limit", "max_hourly_usd")

@@ -82,7 +82,7 @@ class Scene:
         self._cycles_left = cycles
         self.loop.run()
 
-    def add_dearer(self) -> FleetId:
+    def add_expensive(self) -> FleetId:
         """Add a second fleet of the sector, which costs more."""
         other = make_fleet_settings("large", price="0.5")
         self.settings = make_settings(make_fleet_settings("small"), other)

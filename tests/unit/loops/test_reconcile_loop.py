@@ -181,7 +181,7 @@ def test_moved_pod_begins_a_pause_on_the_lease(policy: PolicyName, annotation: s
 def test_raise_refused_for_want_of_capacity_moves_demand_on() -> None:
     """No history tells of it: the same raise would be refused for ever, and pods wait."""
     scene = Scene()
-    spare = scene.add_dearer()
+    spare = scene.add_expensive()
     scene.world.add_pod(make_pod("pod", cpu="3", sector="primary"))
     limit = InsufficientCapacity("fleet", "VcpuLimitExceeded: you have reached your limit")
     scene.world.fail_next("set_target_capacity", limit)
@@ -197,7 +197,7 @@ def test_raise_refused_for_want_of_capacity_moves_demand_on() -> None:
 def test_capacity_error_is_answered_within_five_seconds_of_showing() -> None:
     """Pods would wait a whole sleep interval for EC2 to be looked at again."""
     scene = Scene()
-    spare = scene.add_dearer()
+    spare = scene.add_expensive()
     scene.loop.changes = NoSignal(scene)
     scene.world.refuse_launches(scene.fleet, "InsufficientInstanceCapacity")
     scene.world.add_pod(make_pod("pod", cpu="3", sector="primary"))

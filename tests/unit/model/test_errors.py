@@ -39,7 +39,7 @@ UNTRUSTED = ssl.SSLError(1, "certificate verify failed")
         (ValueError(), "ValueError"),
     ],
 )
-def test_server_that_is_not_reached_is_told_in_the_systems_words(
+def test_server_that_is_not_reached_is_reported_in_the_systems_words(
     error: Exception, said: str
 ) -> None:
     """`NewConnectionError` does not say whether the port, the name or the certificate is wrong."""

@@ -49,7 +49,7 @@ def test_scheduled_event_is_a_notice_while_it_is_active(state: str) -> None:
     ("text", "ends"),
     [("InService", False), ("Terminated", True), ("Warmed:Stopped", False), ("Terminated\n", True)],
 )
-def test_group_that_terminates_is_told_apart(text: str, ends: bool) -> None:
+def test_group_that_terminates_is_distinguished(text: str, ends: bool) -> None:
     """Every other state of an Auto Scaling group leaves the node in service."""
     assert group_terminates(text.encode()) is ends
 

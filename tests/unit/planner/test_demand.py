@@ -162,7 +162,7 @@ def test_pod_with_an_unreadable_spec_asks_for_nothing() -> None:
     assert (made.actions, made.placements, made.unplaceable) == ((), (), ())
 
 
-def test_names_of_unknown_sectors_are_told_with_those_that_exist() -> None:
+def test_names_of_unknown_sectors_are_reported_with_those_that_exist() -> None:
     """A typing error in a sector's name would look like a lack of capacity."""
     made = plan(make_snapshot(make_pod(sector="absent")), SETTINGS)
     assert made.unplaceable[0].reasons[0].detail == (

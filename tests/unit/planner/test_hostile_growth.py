@@ -37,7 +37,7 @@ CALLS_OF_CHANCE = 1000
 """A plan without hostile objects takes 22,000 calls, give or take so many: what was planned in the
 same process before it has filled some tables."""
 CALLS_PER_LINK_MAX = 1150
-"""Fifteen fleets are told of, each with its reason, which names a label of the pod's."""
+"""Fifteen fleets are listed, each with its reason, which names a label of the pod's."""
 FEW, MANY = 50, 200
 NODES = 20
 CUT = ("anti-everything",)
@@ -179,7 +179,7 @@ def test_plan_of_the_others_is_the_same_beside_hostile_pods(shape: str) -> None:
 
 
 def kinds(namespace: str, count: int) -> list[Any]:
-    """Pods each of another kind, the later ones with rules that are dearer to plan."""
+    """Pods each of another kind, the later ones with rules that are more expensive to plan."""
     return [
         make_pod(
             f"p{i:03}",
@@ -221,7 +221,7 @@ def test_within_the_budget_nothing_is_deferred() -> None:
     assert deferred(*kinds("a", 10), *kinds("b", 10), steps_max=10**9) == []
 
 
-def test_greediest_namespace_gives_way_alone_its_dearest_kinds_first() -> None:
+def test_greediest_namespace_gives_way_alone_its_most_expensive_kinds_first() -> None:
     """The tenants who ask for little would pay for the one who asks for much."""
     greedy, modest = kinds("greedy", 200), kinds("modest", 5)
     found = deferred(*greedy, *modest, steps_max=10_000_000)
@@ -351,7 +351,7 @@ def test_shares_do_not_depend_on_the_order_of_the_snapshot() -> None:
     assert {namespace for namespace, _ in found} == {"a", "b"}
 
 
-def test_deferred_pod_is_told_with_its_own_code(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_deferred_pod_is_reported_with_its_own_code(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its owner would look for a fleet that refuses it."""
     monkeypatch.setattr("reconciler.planner.plan_opening.STEPS_MAX", 1)
     made = plan(make_snapshot(make_pod("p", PEACEFUL)), make_settings(make_fleet_settings()))

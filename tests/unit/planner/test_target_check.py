@@ -115,7 +115,7 @@ def test_image_without_the_label_costs_two_tries_and_no_more() -> None:
     assert life.waiting() == 3
 
 
-def test_mended_image_serves_quarantined_pods() -> None:
+def test_fixed_image_serves_quarantined_pods() -> None:
     """A quarantine that nobody can lift is an outage."""
     labels = {k: v for k, v in FLEET.labels.items() if k != "team"}
     life = Life(FLEET, labels=type(FLEET.labels)(labels))

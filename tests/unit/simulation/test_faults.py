@@ -74,7 +74,7 @@ def test_shortage_by_chance_does_not_end_a_fault() -> None:
 
 @pytest.mark.parametrize("kind", ["capacity", "never-join", "slow-launch"])
 def test_fault_of_a_fleet_lasts_until_its_own_end(kind: str) -> None:
-    """Faults of all fleets and of one are often told for the same hour."""
+    """Faults of all fleets and of one are often stated for the same hour."""
     outer = fault(until=900, fault=kind, fleet="primary-small", seconds=1200)
     inner = fault(1, 5, fault=kind, seconds=300)
     waits = played([outer, inner, pod("a", at=6)]).history.waits

@@ -137,7 +137,7 @@ def test_every_kind_is_there_with_what_was_said_of_it() -> None:
         ("- 1", "mapping"),
     ],
 )
-def test_fault_is_told_with_its_place(text: str, said: str) -> None:
+def test_fault_is_reported_with_its_place(text: str, said: str) -> None:
     """All of them, as for a sector config."""
     with pytest.raises(ConfigError) as caught:
         demand(text)

@@ -36,7 +36,7 @@ def node_seconds(result: Result) -> float:
 
 
 def facts(result: Result, times: int = 1) -> list[FleetFact]:
-    """The targets of a simulation as a recorder would have told them, or a multiple of them."""
+    """The targets of a simulation as a recorder would have written them, or a multiple of them."""
     return [
         FleetFact(at=result.start + timedelta(seconds=at), fleet=fleet, target=times * target)
         for fleet, steps in result.targets.items()
@@ -55,7 +55,7 @@ def recorded(lines: Iterable[DemandLine]) -> Any:
 
 
 def test_replay_with_the_recorded_targets_overlaps_whole() -> None:
-    """If the same targets were not told as the same, no difference could be believed."""
+    """If the same targets were not reported as the same, no difference could be believed."""
     before = played(PODS)
     found = recorded([*PODS, *facts(before)])
     assert found["overlap"] == 1.0

@@ -36,7 +36,7 @@ class Log:
 
 
 def zones(simulation: Simulation) -> dict[int, str]:
-    """The zone of each replica, which are told apart by what they ask for."""
+    """The zone of each replica, which are distinguished by what they ask for."""
     nodes = {node.name: node.labels[ZONE] for node in simulation.world.nodes()}
     return {
         pod.spec.requests["cpu"]: nodes[pod.node_name]

@@ -79,7 +79,7 @@ def pods_after(lines: Iterable[DemandLine], seconds: float = 1200) -> list[Pod]:
     return made.world.pods()
 
 
-def test_demand_with_a_wrong_year_in_it_is_refused_unless_days_are_told() -> None:
+def test_demand_with_a_wrong_year_in_it_is_refused_unless_days_are_reported() -> None:
     """One line of 1970 made a simulation of half a century that did not end."""
     lines = [*jobs(1), PodDemand(at=datetime(1970, 1, 1, tzinfo=UTC), id="old", spec=SPEC)]
     with pytest.raises(InputError, match=r"from 1970-01-01 to 2026-03-01; at most 3,660"):

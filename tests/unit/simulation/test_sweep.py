@@ -117,10 +117,10 @@ def test_cheap_config_that_leaves_pods_without_a_node_is_not_recommended() -> No
 
 
 def test_recommendation_says_that_fewer_pods_are_left_without_a_node() -> None:
-    """It read as if the sweep recommended what is dearer and lets pods wait longer."""
+    """It read as if the sweep recommended what is more expensive and lets pods wait longer."""
     found = summary(points(["x=1,5"]), [run(20, 40, left=2, deleted=1), run(60, 55)])
     assert found["recommendation"] == (
-        "x 5 instead of 1: 200.0% dearer, p95 waiting +15.0 s, 3 fewer pods without a node."
+        "x 5 instead of 1: 200.0% more expensive, p95 waiting +15.0 s, 3 fewer pods without a node."
     )
 
 
@@ -198,7 +198,7 @@ def test_value_that_is_no_yaml_is_a_fault_of_the_sweep(files: SimulateRequest) -
         sweep(request, silent)
 
 
-def test_scheduler_that_does_not_answer_is_told(files: SimulateRequest) -> None:
+def test_scheduler_that_does_not_answer_is_reported(files: SimulateRequest) -> None:
     """An address with a mistake."""
     with pytest.raises((ToolError, UsageError), match="tcp"):
         sweep(

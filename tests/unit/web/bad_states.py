@@ -80,17 +80,17 @@ def _silent_in_a_region(scene: Scene, why: str) -> None:
 def api_server_down(scene: Scene) -> None:
     """Caches that are too old to decide from."""
     scene.cycle()
-    scene.cycle(error=ObservationError("https://10.0.0.1", "any kind not heard of for 61 s"))
+    scene.cycle(error=ObservationError("https://10.0.0.1", "no answer about any kind for 61 s"))
 
 
 def api_server_down_for_minutes(scene: Scene) -> None:
     """403 s, which are no answer 403."""
-    scene.cycle(error=ObservationError("https://10.0.0.1", "any kind not heard of for 403 s"))
+    scene.cycle(error=ObservationError("https://10.0.0.1", "no answer about any kind for 403 s"))
 
 
 def api_server_denies(scene: Scene) -> None:
     """A ClusterRole without a right."""
-    why = "Pod not heard of for 61 s (GET /api/v1/pods: 403 pods is forbidden)"
+    why = "no answer about Pod for 61 s (GET /api/v1/pods: 403 pods is forbidden)"
     scene.cycle(error=ObservationError("https://10.0.0.1", why))
 
 
@@ -226,7 +226,7 @@ class State:
     level: str
     headline: str
     cause: str
-    """Part of the cause that is told."""
+    """Part of the cause that is shown."""
 
     @property
     def name(self) -> str:
@@ -259,12 +259,12 @@ STATES = tuple(
             "EC2 denies calls in us-east-1",
             "UnauthorizedOperation: no",
         ),
-        (api_server_down, "failing", "API server unreachable", "not heard of for 61 s"),
+        (api_server_down, "failing", "API server unreachable", "for 61 s"),
         (
             api_server_down_for_minutes,
             "failing",
             "API server unreachable",
-            "not heard of for 403 s",
+            "for 403 s",
         ),
         (api_server_denies, "failing", "API server denies lists", "403 pods is forbidden"),
         (config_refused, "degraded", "Config refused", "3:5: config/type: 5 is not a list"),

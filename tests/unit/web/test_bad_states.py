@@ -58,7 +58,7 @@ def test_queue_that_can_be_read_again_is_no_cause_any_more() -> None:
         assert scene.metric(trouble) == 0
 
 
-def test_leader_is_not_told_that_it_lost_the_lease_in_a_dry_run() -> None:
+def test_leader_is_not_reported_that_it_lost_the_lease_in_a_dry_run() -> None:
     """A dry run never leads, and that is no trouble."""
     with Scene() as scene:
         scene.leads = LeadershipView(enabled=True, leads=False, trouble="this is a dry run")

@@ -19,7 +19,7 @@ DENIED = Ignored(
 @pytest.mark.parametrize(
     ("left", "allowed"), [(True, "primary-large"), (False, "primary-large"), (True, "primary-old")]
 )
-def test_nodes_that_cannot_be_seen_to_go_are_told(left: bool, allowed: str) -> None:
+def test_nodes_that_cannot_be_seen_to_go_are_reported(left: bool, allowed: str) -> None:
     """They would run for ever, and `ci apply` wait for them, while everything looks healthy.
 
     Nodes of others may have the label too, and are no reason for an alert.

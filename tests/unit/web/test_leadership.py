@@ -94,7 +94,7 @@ def test_lead_that_nobody_is_known_to_have_stays_lost(now: LeadershipView) -> No
     assert board.leadership.lost
 
 
-def test_lead_that_came_and_went_unasked_is_told_to_the_first_who_asks() -> None:
+def test_lead_that_came_and_went_unasked_is_reported_to_the_first_who_asks() -> None:
     """A Lease that was lost at night read as a standby that never led, and the History had none."""
     clock, views = ManualClock(), [LEADER]
     board = StatusBoard(clock, "1", lambda: True, lambda: views[0])

@@ -1,4 +1,4 @@
-"""What is told of a second loop that fails, and of one that stands by."""
+"""What is shown of a second loop that fails, and of one that stands by."""
 
 import json
 

@@ -80,7 +80,7 @@ def test_faults_of_a_config_and_the_second_loop_are_shown_without_secrets(scene:
 
 
 def test_error_without_secrets_keeps_its_kind(scene: Scene) -> None:
-    """The kind decides what is told to do about it."""
+    """The kind decides which remedy is shown."""
     problem = Problem(line=1, column=1, path="a", code="config/syntax", message=ADDRESS)
     scene.cycle(error=ConfigError("sectors.yaml", (problem,)))
     report = scene.board.view.last_cycle

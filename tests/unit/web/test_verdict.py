@@ -52,7 +52,7 @@ def verdict(scene: Scene) -> tuple[str, list[str]]:
     return found["level"], found["problems"]
 
 
-def test_denied_action_is_told_first_in_json_page_and_terminal(
+def test_denied_action_is_reported_first_in_json_page_and_terminal(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     """Target 8 where EC2 has 2: alive, ready and without an error, and nothing is bought."""
@@ -163,7 +163,7 @@ def test_refused_config_is_part_of_the_verdict() -> None:
         ("", "the file clusters/a/sectors.yaml is in force although a branch is followed"),
     ],
 )
-def test_branch_with_two_configs_of_the_cluster_is_told_with_what_ends_that(
+def test_branch_with_two_configs_of_the_cluster_is_reported_with_what_ends_that(
     commit: str, in_force: str
 ) -> None:
     """`reconciler validate` finds no fault in either, and the file of the install was in force."""
@@ -230,7 +230,7 @@ def test_every_measure_that_holds_nodes_has_a_remedy() -> None:
     assert set(HELD_REMEDIES) == set(get_args(HeldCode))
 
 
-def test_pods_without_a_sector_are_told_wherever_one_looks(
+def test_pods_without_a_sector_are_reported_wherever_one_looks(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     """Pods that wait for ever behind "No pod waits" are found by their owners, days later."""
@@ -258,17 +258,17 @@ def test_pods_without_a_sector_are_told_wherever_one_looks(
     [
         ("no list of any kind yet (401 Unauthorized)", "API server denies lists"),
         ("no list of Pod yet (GET /api/v1/pods: 403 no)", "API server denies lists"),
-        ("Pod not heard of for 403 s", "API server unreachable"),
+        ("no answer about Pod for 403 s", "API server unreachable"),
     ],
 )
-def test_denied_lists_are_told_from_a_silent_server(why: str, headline: str) -> None:
+def test_denied_lists_are_distinguished_from_a_silent_server(why: str, headline: str) -> None:
     """The one asks for rights or a login, the other for a network."""
     with Scene() as scene:
         scene.cycle(error=ObservationError("https://api", why))
         assert verdict(scene)[1][0].startswith(f"{headline}: ")
 
 
-def test_config_that_is_gone_is_told_without_a_line() -> None:
+def test_config_that_is_gone_is_reported_without_a_line() -> None:
     """Its place would be "0:0", of a file that nobody named."""
     with pytest.raises(ConfigError) as caught:
         load_config("gone.yaml")

@@ -84,7 +84,7 @@ def waiting(fleet: FleetSettings = SMALL, *pods: Pod, **live: Any) -> Snapshot:
     return make_snapshot(*(pods or (make_pod(),)), cloud=cloud, fleet_states=saved)
 
 
-def test_pods_of_a_missing_fleet_are_told_to_apply_it() -> None:
+def test_reason_of_pods_of_a_missing_fleet_says_to_apply_it() -> None:
     """There is no cool-off to wait for: nobody has made the fleet."""
     snapshot = make_snapshot(make_pod(), cloud=make_cloud())
     (pending,) = pending_by_workload(snapshot, plan(snapshot, make_settings(SMALL)))
@@ -179,7 +179,7 @@ def test_each_reason_of_a_closed_fleet_has_its_own_headline_and_cure(
     assert ("EC2 cannot deliver" in because(pending)) == (kind == "no-capacity")
 
 
-def test_broken_template_is_told_in_the_words_of_aws() -> None:
+def test_broken_template_is_reported_in_the_words_of_aws() -> None:
     """Whoever read "No capacity" added instance types, and every launch failed as before."""
     cause = only(waiting(**BROKEN), make_settings(SMALL))
     assert "primary-small: InvalidAMIID.NotFound: no image 'ami-0abc1234'; cooling" in cause.detail
@@ -274,7 +274,7 @@ def test_limit_of_raises_below_a_node_is_nothing_to_wait_for() -> None:
     assert cause.remedy == "raise raise_limits, or wait: later plans go on"
 
 
-def test_fleet_whose_instances_become_no_usable_nodes_is_told_of_although_no_pod_waits() -> None:
+def test_fleet_whose_instances_become_no_usable_nodes_is_reported_although_no_pod_waits() -> None:
     """The verdict was `OK: No pod waits` while each node of an image stayed not Ready."""
     stuck = cooling(stuck_in_a_row=3, stuck_because="node a was never Ready", failures=1)
     snapshot = make_snapshot(cloud=make_cloud(make_fleet(SMALL)), fleet_states=(stuck,))

@@ -3,7 +3,7 @@
 Resource weights w >= 0 with w·offer <= price for every offer make w·needs a fair price of a pod:
 no set of nodes can hold pods worth more than it costs (LP duality; the weights are the duals of
 the continuous covering problem). Everything left out (integrality, placement rules, limits) only
-makes the true optimum dearer.
+makes the true optimum more expensive.
 """
 
 from collections.abc import Sequence
@@ -96,18 +96,18 @@ def lower_bound(problem: Problem, prices: FairPrices, credit: float | None = Non
             in such room may save a whole node, whatever its own worth.
     """
     total = float((prices.items * problem.counts)[problem.servable()].sum())
-    total = max(total, _dearest_single(problem)) if credit is None else total - credit
+    total = max(total, _most_expensive_single(problem)) if credit is None else total - credit
     return round_up(total, [int(p) for p in problem.prices])
 
 
-def _dearest_single(problem: Problem) -> int:
+def _most_expensive_single(problem: Problem) -> int:
     """Return the highest price among items of the cheapest node that takes the item."""
-    dearest = 0
+    highest = 0
     for i in range(len(problem.items)):
         taking = problem.slots[i] > 0
         if taking.any():
-            dearest = max(dearest, int(problem.prices[taking].min()))
-    return dearest
+            highest = max(highest, int(problem.prices[taking].min()))
+    return highest
 
 
 def round_up(total: float, prices: Sequence[int]) -> int:

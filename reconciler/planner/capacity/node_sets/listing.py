@@ -107,9 +107,9 @@ def list_sets(
     found = np.empty_like(sets)
     found[:, order] = sets
     costs = found @ problem.prices
-    dear = costs >= least
-    ranked = np.argsort(costs[dear], kind="stable")
-    return NodeSets(sets=found[dear][ranked], costs=costs[dear][ranked])
+    costly = costs >= least
+    ranked = np.argsort(costs[costly], kind="stable")
+    return NodeSets(sets=found[costly][ranked], costs=costs[costly][ranked])
 
 
 def _best_rates_from(rates: FloatArray) -> FloatArray:

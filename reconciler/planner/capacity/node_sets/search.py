@@ -46,7 +46,7 @@ whole."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Care:
+class _SearchEffort:
     """How thoroughly a set is examined."""
 
     widths: tuple[int, ...]
@@ -60,8 +60,8 @@ class _Care:
     """How many programs one dive may solve."""
 
 
-QUICK = _Care(widths=(60, 960), dive_widths=(60, 240), branches=3, asked_max=16)
-THOROUGH = _Care(widths=(240, 960, 3840), dive_widths=(60, 240), branches=3, asked_max=80)
+QUICK = _SearchEffort(widths=(60, 960), dive_widths=(60, 240), branches=3, asked_max=16)
+THOROUGH = _SearchEffort(widths=(240, 960, 3840), dive_widths=(60, 240), branches=3, asked_max=80)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,8 +111,8 @@ def on_set(problem: Problem, nodes: IntArray, effort: Effort) -> FitOnSet:
     if filled is not None:
         return FitOnSet(packing=filled)
     program = SetProgram(problem)
-    for care in (QUICK, THOROUGH):
-        filled, refutation = _tried(problem, program, nodes, effort, care)
+    for depth in (QUICK, THOROUGH):
+        filled, refutation = _tried(problem, program, nodes, effort, depth)
         if filled is not None or refutation is not None:
             return FitOnSet(packing=filled, refuted=refutation is not None)
         if not effort.left:
@@ -227,19 +227,21 @@ class _Search:
                 self._refutations.append(refutation)
         return left
 
-    def _try(self, nodes: IntArray, care: "_Care") -> tuple[Packing | None, Refutation | None]:
+    def _try(
+        self, nodes: IntArray, depth: "_SearchEffort"
+    ) -> tuple[Packing | None, Refutation | None]:
         """Return a packing on these nodes, or what refutes them, or neither."""
-        return _tried(self._problem, self._program, nodes, self._effort, care)
+        return _tried(self._problem, self._program, nodes, self._effort, depth)
 
 
 def _tried(
-    problem: Problem, program: SetProgram, nodes: IntArray, effort: Effort, care: "_Care"
+    problem: Problem, program: SetProgram, nodes: IntArray, effort: Effort, depth: "_SearchEffort"
 ) -> tuple[Packing | None, Refutation | None]:
     """Return a packing on these nodes, or what refutes them, or neither."""
-    answer = program.ask(nodes, effort, care.widths)
+    answer = program.ask(nodes, effort, depth.widths)
     if answer.shares is None:
         return None, answer.refutation
-    dive = _Dive(problem, program, effort, care)
+    dive = _Dive(problem, program, effort, depth)
     try:
         return dive.fill(nodes, problem.counts, answer.shares), None
     finally:
@@ -257,9 +259,11 @@ def _by_worth(problem: Problem, worth: FloatArray) -> Refutation:
 class _Dive:
     """Fixes whole patterns of a program's solution until greedy rules place the rest."""
 
-    def __init__(self, problem: Problem, program: SetProgram, effort: Effort, care: _Care) -> None:
+    def __init__(
+        self, problem: Problem, program: SetProgram, effort: Effort, depth: _SearchEffort
+    ) -> None:
         self._problem = problem
-        self._care = care
+        self._depth = depth
         self._program = program
         self._effort = effort
         self._asked = 0
@@ -271,8 +275,8 @@ class _Dive:
         filled = fill_set(rest, nodes)
         if filled is not None:
             return filled
-        for pattern in _ranked(shares, self._care.branches):
-            if self._asked >= self._care.asked_max or not self._effort.left:
+        for pattern in _ranked(shares, self._depth.branches):
+            if self._asked >= self._depth.asked_max or not self._effort.left:
                 return None
             copies = max(1, int(shares[pattern] + _WHOLE))
             packing = self._filled_with(pattern, copies, nodes, counts)
@@ -295,7 +299,7 @@ class _Dive:
             return done
         self._asked += 1
         self._program.demand(left)
-        answer = self._program.ask(others, self._effort, self._care.dive_widths)
+        answer = self._program.ask(others, self._effort, self._depth.dive_widths)
         if answer.shares is None:
             return None
         rest = self.fill(others, left, answer.shares)

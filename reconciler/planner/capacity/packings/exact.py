@@ -19,7 +19,7 @@ OFFERS_TIMES_STATES_MAX = 131_072
 """States examined to find which sets of pods fit on a node, about 20 ms."""
 WORK_MAX = 6_000_000
 """Sets that fit on a node times states that hold them, at most: about 50 ms."""
-_TOO_DEAR = 2**62
+_UNREACHED_PRICE = 2**62
 
 
 def exact(problem: Problem) -> Packing | None:
@@ -53,7 +53,7 @@ def _cheapest_offers(
     problem: Problem, served: IntArray, states: IntArray
 ) -> tuple[IntArray, IntArray]:
     """Return per set of pods the cheapest offer that holds it on one node, and its price."""
-    prices = np.full(len(states), _TOO_DEAR, dtype=np.int64)
+    prices = np.full(len(states), _UNREACHED_PRICE, dtype=np.int64)
     offers = np.zeros(len(states), dtype=np.int64)
     apart = _within_caps(problem, served, states)
     if problem.rules:
@@ -85,10 +85,10 @@ def _solve(states: IntArray, prices: IntArray) -> IntArray | None:
     last = states.shape[1] - 1 - (states > 0)[:, ::-1].argmax(axis=1)
     last[0] = -1
     ending = [(last == item).nonzero()[0] for item in range(states.shape[1])]
-    sets = [numbers[prices[numbers] < _TOO_DEAR] for numbers in ending]
+    sets = [numbers[prices[numbers] < _UNREACHED_PRICE] for numbers in ending]
     if sum(len(a) * len(b) for a, b in zip(ending, sets, strict=True)) > WORK_MAX:
         return None
-    best = np.full(len(states), _TOO_DEAR, dtype=np.int64)
+    best = np.full(len(states), _UNREACHED_PRICE, dtype=np.int64)
     best[0] = 0
     choice = np.zeros(len(states), dtype=np.int64)
     for item, (numbers, tried) in enumerate(zip(ending, sets, strict=True)):
@@ -112,7 +112,7 @@ def _solve(states: IntArray, prices: IntArray) -> IntArray | None:
                 costs = prices[each] + best[taking - each]
                 better = costs < best[taking]
                 best[taking[better]], choice[taking[better]] = costs[better], each
-    if best[-1] >= _TOO_DEAR:
+    if best[-1] >= _UNREACHED_PRICE:
         return None
     chosen = []
     left = len(states) - 1

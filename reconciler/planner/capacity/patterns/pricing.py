@@ -172,8 +172,8 @@ def orders(problem: Problem, worth: FloatArray) -> IntArray:
     mix = np.linspace(0, 1, MIXES)[:, None]
     sizes = np.vstack([mix * share[:, 0] + (1 - mix) * share[:, 1], share.max(axis=1)])
     rates = worth[wanted] / np.maximum(sizes, 1e-9)
-    chance = np.random.default_rng(len(wanted))
-    shaken = chance.uniform(1 - _SHAKE, 1 + _SHAKE, (SHAKEN, len(wanted))) * rates[MIXES // 2]
+    generator = np.random.default_rng(len(wanted))
+    shaken = generator.uniform(1 - _SHAKE, 1 + _SHAKE, (SHAKEN, len(wanted))) * rates[MIXES // 2]
     return wanted[np.argsort(-np.vstack([rates, shaken]), axis=1, kind="stable")]
 
 

@@ -160,7 +160,9 @@ def attempts_dated_again(view: ClusterView, node: Node) -> list[AnnotateNode]:
         when = parse_rfc3339(text.partition("/")[0])
         if when is not None and when > view.at:
             noted = read_attempts(text, view.at, _FORGOTTEN_AFTER)
-            found.append(annotate(node, key, str(noted), "scale-in", "its time lay in the future"))
+            found.append(
+                annotate(node, key, str(noted), "scale-in", "its timestamp was in the future")
+            )
     return found
 
 

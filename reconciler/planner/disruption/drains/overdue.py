@@ -66,7 +66,7 @@ def is_overdue(view: ClusterView, node: Node, settings: FleetSettings) -> bool:
     return end is not None and end <= view.at
 
 
-def tend_clock(
+def update_overdue_timer(
     builder: PlanBuilder,
     node: Node,
     settings: FleetSettings,
@@ -99,7 +99,7 @@ def tend_clock(
         builder.mark(annotate(node, PODS_BLOCK_SINCE, value, POLICY, because))
 
 
-def time_begins_again(node: Node) -> list[AnnotateNode]:
+def reset_overdue_timer(node: Node) -> list[AnnotateNode]:
     """Return the action that removes the annotation `pods-block-since`; none if it is not set."""
     if PODS_BLOCK_SINCE not in node.annotations:
         return []

@@ -17,10 +17,10 @@ from reconciler.model.text import counted_noun
 from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.disruption.limits.removals import replaced_later, still_draining
 from reconciler.planner.fleets.inventory import FleetStatus
-from reconciler.planner.offers import could_serve
+from reconciler.planner.offers import suits_class
 
 
-def give_up_unasked(builder: PlanBuilder) -> None:
+def lower_unneeded_targets(builder: PlanBuilder) -> None:
     """Lower targets of fleets in their cool-off by owed nodes that nothing asks for.
 
     They are lowered with the ends of stuck instances. That of an EC2 Fleet is lowered by all that
@@ -94,7 +94,7 @@ def _asks_for_nodes(builder: PlanBuilder, status: FleetStatus) -> bool:
     if update is not None and not (update.halted or status.unavailable):
         return True
     left = (each for each in builder.waiting if each.left and sector in each.sectors)
-    if any(could_serve(builder, each, status) for each in left):
+    if any(suits_class(builder, each, status) for each in left):
         return True
     return any(each.missing and each.sector == sector for each in builder.headroom)
 

@@ -68,7 +68,7 @@ def propose(run: VoluntaryRun) -> None:
         _forget_old_marks(context, update)
         _rewrite_future_marks(context, update)
         status = context.view.statuses[update.key]
-        if update.batch and update.version_told:
+        if update.batch and update.version_known:
             _ask(context, status, update)
         elif rest is not None:
             if resumed:
@@ -115,7 +115,7 @@ def _rewrite_future_marks(context: DisruptionContext, update: Update) -> None:
     for name, mark in update.batch.items():
         node = context.view.nodes[name]
         if node.annotations[ROLLING_UPDATE] != str(mark):
-            because = "its time lay in the future"
+            because = "its timestamp was in the future"
             context.builder.mark(annotate(node, ROLLING_UPDATE, str(mark), POLICY, because))
 
 
@@ -209,7 +209,7 @@ def _ask(context: DisruptionContext, status: FleetStatus, update: Update) -> Non
     missing -= len(taken) + coming + min(max(0, raised), len(noticed) + for_new)
     going = taken | noticed | {removal.node for removal in context.builder.removals}
     staying = [name for name in update.batch if not is_draining(context.view.nodes[name])]
-    staying = [name for name in staying if name not in going | update.untold]
+    staying = [name for name in staying if name not in going | update.unknown]
     missing = max(missing, len(staying) - context.room.left_for_replaced(status.key))
     if missing <= 0 or not staying:
         return
@@ -238,7 +238,7 @@ def _replaced_elsewhere(context: DisruptionContext, update: Update) -> tuple[int
     """
     view, at = context.view, context.view.at
     init, coming, asked = timedelta(seconds=view.settings.instance_init_seconds), 0, 0
-    for node in update.successors_in_vain:
+    for node in update.unused_successors:
         outdated = view.inventory.outdated.get(node.name)
         young = node.created_at is not None and at - node.created_at < init
         by_group = outdated is not None and outdated.replaced_by_group

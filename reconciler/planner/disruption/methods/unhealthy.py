@@ -139,9 +139,9 @@ def _termination(
     then = "its fleet launches another, unless its target is lowered"
     if given_up:
         then = "its fleet's rolling update is halted, and no other is launched in its place"
-    said = f"not Ready for {spent}"
+    text = f"not Ready for {spent}"
     if node.name in builder.view.inventory.stuck_nodes:
-        said = f"not Ready since its start {spent} ago"
+        text = f"not Ready since its start {spent} ago"
     return TerminateInstance(
         instance=instance.id,
         node=node.name,
@@ -152,7 +152,7 @@ def _termination(
         decrement=given_up,
         precondition="not-ready",
         policy="stuck-instance",
-        because=f"{said} while its instance is {instance.state}: {then}",
+        because=f"{text} while its instance is {instance.state}: {then}",
     )
 
 

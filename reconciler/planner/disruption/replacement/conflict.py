@@ -62,7 +62,7 @@ class ReplacementConflict:
         """
         key = candidate.status.key
         others = [c for c in self._served_by(key) if c is not candidate]
-        if not any(self._consolidator.is_dearer(c, key) for c in others):
+        if not any(self._consolidator.is_more_expensive(c, key) for c in others):
             return None
         mark = self._simulator.mark()
         arrived = {r: pods for r, pods in arrivals_of(moves).items() if r not in receiving}

@@ -185,14 +185,17 @@ class Consolidator:
             return False
         return candidate.must_go or self._saves(candidate, key)
 
-    def is_dearer(self, candidate: Candidate, key: FleetKey) -> bool:
+    def is_more_expensive(self, candidate: Candidate, key: FleetKey) -> bool:
         """Return whether consolidation would replace the candidate by a node of the fleet."""
         return self._on and self._saves(candidate, key)
 
     def might_buy(self, candidate: Candidate, key: FleetKey) -> bool:
         """Return whether one more node of the fleet might be asked for to replace it."""
         status = self._context.view.statuses[key]
-        return self._is_open(candidate, status) and self.asked_in_vain(candidate, key) is None
+        return (
+            self._is_open(candidate, status)
+            and self.blocker_for_asking_again(candidate, key) is None
+        )
 
     def fits_with_one_more(
         self, candidate: Candidate, groups: Sequence[Group], key: FleetKey
@@ -255,7 +258,7 @@ class Consolidator:
         move_cost_usd = candidate.status.settings.scale_in.move_cost_usd
         return not_worth_moving(candidate.moving, saved, move_cost_usd) is None
 
-    def asked_in_vain(self, candidate: Candidate, key: FleetKey) -> Blocker | None:
+    def blocker_for_asking_again(self, candidate: Candidate, key: FleetKey) -> Blocker | None:
         """Return why none of the fleet is asked for again to replace it; None if one may be.
 
         Nodes of this or other fleets have joined to replace it, and it still cannot leave: they

@@ -110,21 +110,21 @@ class RemovalTrials:
         blocker: Blocker | None = None
         mark = self.simulator.mark()
         # How many nodes did not suffice, by what tells fleets' nodes apart.
-        in_vain: dict[Hashable, int] = {}
+        tried: dict[Hashable, int] = {}
         for key in self.consolidator.cheaper_fleets(candidate):
-            enough = self.consolidator.asked_in_vain(candidate, key)
+            enough = self.consolidator.blocker_for_asking_again(candidate, key)
             if enough is not None:
                 blocker = enough
                 continue
             alike, most = self._new_rows.alike(key), self.consolidator.most(candidate, key)
-            for count in range(in_vain.get(alike, 0) + 1, most + 1):
+            for count in range(tried.get(alike, 0) + 1, most + 1):
                 found = self._leave_for(candidate, key, count)
                 if isinstance(found, Relocation):
                     return self._unless_removals_save_more(
                         candidate, NewNodes(key=key, count=count), mark
                     )
                 blocker = blocker or found
-                in_vain[alike] = count
+                tried[alike] = count
         return blocker or self.consolidator.held_back(candidate)
 
     def _unless_removals_save_more(
@@ -172,7 +172,7 @@ class RemovalTrials:
                 otherwise it must be able to whatever the zone.
         """
         key = candidate.status.key
-        enough = self.consolidator.asked_in_vain(candidate, key)
+        enough = self.consolidator.blocker_for_asking_again(candidate, key)
         if enough is not None:
             return enough
         spec = self._context.view.offers[key].row
@@ -277,8 +277,10 @@ class RemovalTrials:
         not_worth_it = self._short_lived.blocker(candidate, moves, receiving)
         if not_worth_it is not None or decided or candidate.must_go:
             return not_worth_it
-        dearer = self._conflict.conflicting_candidate(candidate, moves, receiving)
-        if dearer is not None:
-            because = f"the pods of {dearer.node.name}, which costs more, would need one like it"
+        more_expensive = self._conflict.conflicting_candidate(candidate, moves, receiving)
+        if more_expensive is not None:
+            because = (
+                f"the pods of {more_expensive.node.name}, which costs more, would need one like it"
+            )
             return Blocker("consolidation", because)
         return None

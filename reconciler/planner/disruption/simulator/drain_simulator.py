@@ -132,7 +132,7 @@ class DrainSimulator:
             also: Further rows that may take them, after all others.
         """
         row = self._builder.view.row_of[node.name]
-        if self._is_hopeless(row, groups, also):
+        if self._cannot_leave(row, groups, also):
             return None
         before = self.mark()
         self.take_out(node, groups)
@@ -378,7 +378,7 @@ class DrainSimulator:
         places = {c.static: int((sim.admitted(c) & open_rows).sum()) for c, _ in groups}
         return sorted(groups, key=lambda each: (-each[0].spec.priority, places[each[0].static]))
 
-    def _is_hopeless(self, row: int, groups: Sequence[Group], also: Sequence[int]) -> bool:
+    def _cannot_leave(self, row: int, groups: Sequence[Group], also: Sequence[int]) -> bool:
         """Return whether resources alone exclude a place, as for most nodes."""
         as_at_first = not (also or self.staying[self._rows_at_first :].any())
         if as_at_first and self.initial_room.lacks(row, groups):

@@ -14,7 +14,7 @@ from reconciler.model.fleet import CLUSTER_TAG, FLEET_TAG, Instance
 from reconciler.model.ids import FleetId, InstanceId, NodeName, Region
 from reconciler.model.saved_state import LostFleet
 from reconciler.model.snapshot import CloudState, Snapshot
-from reconciler.planner.fleets.instances.stuck import NodesByInstance, find_hole
+from reconciler.planner.fleets.instances.stuck import NodesByInstance, find_pod_on_missing_node
 from reconciler.planner.fleets.live_fleet import LIVE_STATES
 from reconciler.planner.settings import PlannerSettings
 
@@ -89,7 +89,7 @@ def find_orphans(snapshot: Snapshot, settings: PlannerSettings) -> Orphans:
         elif node is not None and instance.state == "terminated":
             ended.add(node.name)
     found.sort(key=lambda each: each.instance.id)
-    shown, hidden = _parted_by_hole(found, snapshot, nodes)
+    shown, hidden = _split_by_missing_nodes(found, snapshot, nodes)
     return Orphans(
         found=tuple(shown), ended=frozenset(ended), lost_fleets=lost, hidden=tuple(hidden)
     )
@@ -108,7 +108,7 @@ def _launched_by(
             yield instance, place
 
 
-def _parted_by_hole(
+def _split_by_missing_nodes(
     found: Sequence[Orphan], snapshot: Snapshot, nodes: NodesByInstance
 ) -> tuple[Sequence[Orphan], Sequence[InstanceId]]:
     """Return the orphans that may be ended, and `Orphans.hidden`.
@@ -120,7 +120,7 @@ def _parted_by_hole(
     joined = [each for each in found if each.node is not None]
     if not unjoined or not nodes.certain:
         return joined, ()
-    if find_hole(snapshot) is None:
+    if find_pod_on_missing_node(snapshot) is None:
         return found, ()
     return joined, [each.instance.id for each in unjoined if each.certain]
 

@@ -136,7 +136,7 @@ def find_stuck(
         at: The time by which ages count; None for the earliest of the known clocks.
     """
     found = _overdue(snapshot, settings, find_due(snapshot, settings, at))
-    hole = find_hole(snapshot) if found else None
+    hole = find_pod_on_missing_node(snapshot) if found else None
     return tuple(each for each in found if hole is None or each.node is not None)
 
 
@@ -164,7 +164,7 @@ def find_unjoined(
         orphans: Instances without a node whose fleet is gone, which the pod would keep too.
     """
     found = _overdue(snapshot, settings, due)
-    pod = find_hole(snapshot) if found or orphans else None
+    pod = find_pod_on_missing_node(snapshot) if found or orphans else None
     if pod is None:
         return found, None
     kept = {*orphans, *(each.instance.id for each in found if each.node is None)}
@@ -292,7 +292,7 @@ def find_due(
     return found
 
 
-def find_hole(snapshot: Snapshot) -> Pod | None:
+def find_pod_on_missing_node(snapshot: Snapshot) -> Pod | None:
     """Return a pod that runs on a node missing from the list of nodes, the first by name.
 
     Only a pod that a kubelet has taken proves a node: anybody may write a node's name into a pod. A

@@ -50,10 +50,10 @@ def _devices_of_fleets(snapshot: Snapshot, settings: PlannerSettings) -> dict[Fl
     found: dict[FleetKey, Resources] = {}
     for fleet in settings.fleets():
         for key in fleet.fleet_keys():
-            told = fleet
+            tagged = fleet
             if key in live and fleet.is_made_elsewhere:
-                told = with_tags(fleet, live[key].tags, settings.startup_taints)
-            if devices := _devices(told):
+                tagged = with_tags(fleet, live[key].tags, settings.startup_taints)
+            if devices := _devices(tagged):
                 found[key] = devices
     return found
 

@@ -212,8 +212,8 @@ def _zones(status: FleetStatus) -> tuple[str, ...]:
     fleet = status.settings
     if fleet.zone:
         return (fleet.zone,)
-    told = status.live.zones if status.live is not None else ()
-    own = tuple(z for z in told or fleet.zones if z.startswith(status.key.region))
+    zones = status.live.zones if status.live is not None else ()
+    own = tuple(z for z in zones or fleet.zones if z.startswith(status.key.region))
     return own or open_zones(status.key.region)
 
 
@@ -231,14 +231,14 @@ def _variants(
     """Return the variants; cached, as fleets may have dozens, the same in every plan."""
     found = []
     for zone, (arch, instance_type) in product(zones, machines):
-        told = {
+        known = {
             OPERATING_SYSTEM: "linux",
             ARCH: arch,
             INSTANCE_TYPE: instance_type,
             REGION: region,
         }
         zoned = dict.fromkeys(ZONE_KEYS, zone)
-        found.append(Labels({**zoned, **with_older_keys(told), **labels, **told, ZONE: zone}))
+        found.append(Labels({**zoned, **with_older_keys(known), **labels, **known, ZONE: zone}))
     return tuple(found)
 
 

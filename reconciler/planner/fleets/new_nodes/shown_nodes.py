@@ -101,17 +101,17 @@ def _with_shown(
     fleet, live = stated.settings, stated.live
     # A group that was found has only its tags, which its nodes may contradict.
     own = fleet.labels if fleet.sector else NO_LABELS
-    told = fleet
+    tagged = fleet
     if live is not None:
-        told = with_tags(fleet, live.tags, settings.startup_taints)
+        tagged = with_tags(fleet, live.tags, settings.startup_taints)
     present, older = _by_template(stated, instances, settings)
     shown = _in_common(present or older, settings.startup_taints)
     labels = Labels(
         (key, value)
         for key, value in shown.labels.items()
-        if key not in own and told.labels.get(key) != value
+        if key not in own and tagged.labels.get(key) != value
     )
-    known = {(taint.key, taint.effect) for taint in told.taints}
+    known = {(taint.key, taint.effect) for taint in tagged.taints}
     taints = tuple(each for each in shown.taints if (each.key, each.effect) not in known)
     if live is not None:
         found = _Shown(labels=labels, taints=taints) if present else None
@@ -119,7 +119,7 @@ def _with_shown(
     if not present:
         # People taint old nodes to move off a launch template, so taints of older ones are ignored.
         labels, taints = labels if older else saved.node_labels, saved.node_taints
-    status = replace(stated, settings=told, shown_labels=labels, shown_taints=taints)
+    status = replace(stated, settings=tagged, shown_labels=labels, shown_taints=taints)
     return status, saved
 
 

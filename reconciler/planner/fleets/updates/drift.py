@@ -29,8 +29,8 @@ class Drift:
 
     def __str__(self) -> str:
         """Return the text for explanations: empty if the node is as its fleet would launch it."""
-        said = [f"drifted: {text}" for text in self.reasons.values()]
-        return "; ".join([*said, *([f"unknown: {self.unknown}"] if self.unknown else [])])
+        texts = [f"drifted: {text}" for text in self.reasons.values()]
+        return "; ".join([*texts, *([f"unknown: {self.unknown}"] if self.unknown else [])])
 
 
 def drift_of(live: Fleet | None, instance: Instance | None) -> Drift:

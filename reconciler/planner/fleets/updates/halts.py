@@ -9,7 +9,7 @@ from dataclasses import replace
 from reconciler.model.ids import FleetKey, Region
 from reconciler.model.saved_state import SavedFleetState
 from reconciler.planner.fleets.fleet_nodes import FleetNodes
-from reconciler.planner.fleets.live_fleet import is_told
+from reconciler.planner.fleets.live_fleet import is_version_known
 from reconciler.planner.fleets.updates.canary import Canary
 from reconciler.planner.fleets.updates.update import Update
 
@@ -35,7 +35,7 @@ def halted_after(
         if update is None and place not in after:
             continue
         saved = known = after.get(place) or SavedFleetState(fleet=place[0], region=place[1])
-        if fleet.live is not None and is_told(fleet.live):
+        if fleet.live is not None and is_version_known(fleet.live):
             saved = _without_earlier(known, fleet.live.launch_template_version)
         if update is not None and update.halted:
             saved = replace(saved, halted_version=update.version, halted_because=update.because)

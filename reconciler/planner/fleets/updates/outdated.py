@@ -98,9 +98,9 @@ def _by_update(node: Node, update: Update | None) -> Outdated | None:
         return None
     mark = update.batch[node.name]
     waits = ""
-    if not update.version_told:
+    if not update.version_known:
         waits = update.because
-    elif node.name in update.untold - update.may_go:
+    elif node.name in update.unknown - update.may_go:
         waits = "it waits until EC2 shows whether it is still drifted"
     elif node.name not in update.may_go:
         came = len(update.successors_taking_pods)

@@ -26,7 +26,7 @@ from reconciler.planner.calendar import in_window_opened_on
 from reconciler.planner.disruption_settings import RollingUpdate
 from reconciler.planner.fleets.fleet_nodes import FleetNodes
 from reconciler.planner.fleets.instances.stuck import StuckInstance
-from reconciler.planner.fleets.live_fleet import is_told
+from reconciler.planner.fleets.live_fleet import is_version_known
 from reconciler.planner.fleets.updates.batch_mark import BatchMark, read_mark
 from reconciler.planner.fleets.updates.canary import Canaries, Canary, stays
 from reconciler.planner.fleets.updates.drift import OldAndNew, old_and_new
@@ -52,7 +52,7 @@ def find_updates(
 
     Args:
         fleets: All fleets; departing ones, those that EC2 does not show, and those without a launch
-            template have none: without a version new nodes cannot be told from old ones.
+            template have none: without a version new nodes cannot be distinguished from old ones.
         instances: Instances by node.
         stuck: Instances that never joined, if they are to be believed.
         noticed: Nodes that EC2 takes back, or recommends to replace.
@@ -72,7 +72,7 @@ def find_updates(
     for fleet in fleets:
         drift = drifts[fleet.key]
         saved = saved_states.get((fleet.key.name, fleet.key.region))
-        if fleet.live is not None and not is_told(fleet.live):
+        if fleet.live is not None and not is_version_known(fleet.live):
             standing = standing_update(fleet, instances, saved, snapshot.at, settings)
             if standing is not None:
                 found[fleet.key] = standing
@@ -97,15 +97,15 @@ def _undecided(
     version = fleet.live.launch_template_version
     shown = {node.name for node in new}.union(known)
     marked = _marked(fleet, version, at)
-    untold = frozenset(marked.keys() - shown)
-    old = {**dict.fromkeys(sorted(untold), DRIFTED_AT_FIRST), **known}
+    unknown = frozenset(marked.keys() - shown)
+    old = {**dict.fromkeys(sorted(unknown), DRIFTED_AT_FIRST), **known}
     return Update(
         key=fleet.key,
         version=version,
         state="waiting",
         because="",
         old=old,
-        untold=untold,
+        unknown=unknown,
         batch={name: mark for name, mark in marked.items() if name in old},
         new=tuple(new),
         taking=frozenset(node.name for node in new if takes_pods(node, settings)),
@@ -254,7 +254,7 @@ def _canary_awaited(
         return "the first new node takes no pods yet"
     left = canary.left
     if left is None and not canary.judged:
-        return "whether the first new node works cannot be told now"
+        return "the first new node cannot be judged now (outage or clock difference)"
     if left is None:
         left = min(ready) + timedelta(seconds=rules.canary_seconds) - now
         if left <= timedelta(0):
@@ -303,6 +303,6 @@ def _may_go(fleet: FleetNodes, update: Update) -> frozenset[NodeName]:
     came = len(update.successors_taking_pods)
     found = {name for name, mark in update.batch.items() if mark.number <= came}
     draining = {node.name for node in fleet.nodes if is_draining(node)}
-    waiting = update.untold - draining
+    waiting = update.unknown - draining
     staying = [name for name in update.batch if name not in draining | waiting]
     return frozenset(found.union(staying[: update.spare]) - waiting)

@@ -18,7 +18,7 @@ from reconciler.planner.settings import PlannerSettings
 
 DRIFTED_AT_FIRST: Final = "it was drifted when its batch began"
 """Why a node of a batch is to be replaced while EC2 does not show from what it was launched."""
-_UNTOLD: Final = (
+_UNKNOWN: Final = (
     "EC2 does not return the number of its launch template version: nothing begins until it does"
 )
 
@@ -54,14 +54,14 @@ def standing_update(
         key=fleet.key,
         version=fleet.live.launch_template_version,
         state="paused",
-        because=_UNTOLD,
+        because=_UNKNOWN,
         old=old,
         batch={},
         new=(),
         spare=0,
         may_go=frozenset(),
         batch_max=0,
-        version_told=False,
+        version_known=False,
     )
     if saved is not None and halted:
         because = saved.halted_because

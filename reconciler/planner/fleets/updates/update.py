@@ -26,7 +26,7 @@ class Update:
     """Why each node is drifted, in words."""
     batch: Mapping[NodeName, BatchMark]
     """The drifted nodes that are being replaced now, by number."""
-    untold: frozenset[NodeName] = frozenset()
+    unknown: frozenset[NodeName] = frozenset()
     """Those of them of which EC2 does not show now whether they are drifted."""
     new: tuple[Node, ...]
     """Nodes that are as the fleet launches them now."""
@@ -49,7 +49,7 @@ class Update:
     """Whether pods may move to old nodes outside of the batch: the fleet's `max_capacity` has no
     room for the new nodes, or had none when their drain began, and `min_in_service` lets
     nodes leave without them."""
-    version_told: bool = True
+    version_known: bool = True
     """Whether EC2 returns that version; else it is the last known one."""
 
     @property
@@ -71,7 +71,7 @@ class Update:
         return tuple(node for node in self.successors if node.name in self.staying)
 
     @property
-    def successors_in_vain(self) -> tuple[Node, ...]:
+    def unused_successors(self) -> tuple[Node, ...]:
         """Return those that took pods and are now cordoned or leaving."""
         gone = (node for node in self.successors if node.name not in self.staying)
         return tuple(node for node in gone if node.name in self.taking)
@@ -89,7 +89,7 @@ class Update:
     def awaiting_unlike_nodes(self) -> frozenset[NodeName]:
         """Return the nodes of the batch that wait for a new node, and got one that is not new."""
         came = len(self.successors_taking_pods) + len(self.not_new)
-        waiting = self.batch.keys() - self.may_go - self.untold
+        waiting = self.batch.keys() - self.may_go - self.unknown
         return frozenset(name for name in waiting if self.batch[name].number <= came)
 
     @property

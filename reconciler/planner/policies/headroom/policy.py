@@ -104,7 +104,7 @@ def _replaceable(
     pod_class: PodClass,
     laid: Mapping[int, int],
 ) -> list[int]:
-    """Return the expensive rows whose pieces can be bought for less: all, the dearest, or none.
+    """Return the rows whose pieces can be bought for less: all, the most expensive one, or none.
 
     Nodes of the same fleets are not bought for them.
 
@@ -118,16 +118,16 @@ def _replaceable(
     """
     if sum(laid.values()) < pieces.count:
         return []
-    dear = could_be_cheaper(builder, _usable(builder, pieces.sector), laid)
-    usable = _open(builder, kept_places, pieces.sector) if dear else []
+    expensive = could_be_cheaper(builder, _usable(builder, pieces.sector), laid)
+    usable = _open(builder, kept_places, pieces.sector) if expensive else []
     if any(unproven_version(builder.view, status.key) for status in usable):
         return []
-    for rows in (list(dear), list(dear)[:1]) if usable else ():
+    for rows in (list(expensive), list(expensive)[:1]) if usable else ():
         mark = builder.sim.fork()
         request = _request(builder, pieces, pod_class, sum(laid[row] for row in rows), usable)
         price = _price_elsewhere(builder, request, rows)
         builder.sim.revert(mark)
-        if price is not None and is_worth(sum(dear[row] for row in rows), price):
+        if price is not None and is_worth(sum(expensive[row] for row in rows), price):
             return rows
     return []
 

@@ -34,13 +34,13 @@ from reconciler.planner.reservations import WaitingClass
 Placed = list[tuple[WaitingClass, list[tuple[int, int]]]]
 """A class, with its rows and amounts."""
 
-DEARER = 4
+PRICE_FACTOR_MIN = 4
 """The least that a new node counts as next to launching ones, in multiples of the usual price
 for its size."""
-TIMES_MAX = 10_000
+PRICE_FACTOR_MAX = 10_000
 """The most that a new node counts as, in multiples of its own price, so that sums stay within 64
 bits."""
-CHEAPER = DEARER * FREE_SHARE
+CHEAPER_FACTOR = PRICE_FACTOR_MIN * FREE_SHARE
 """How much cheaper launching nodes count if free ones may be bought, whose prices are traces."""
 SHARE = 0.2
 """The share of the search budget: every plan looks for places on launching nodes."""
@@ -272,11 +272,11 @@ def _with_what_could_be_bought(
         limits = _limits(builder, sectors).less(nano_usd, nodes)
         new = [o for o in _new(builder, sectors) if limits.allows(o.node.nano_usd_per_hour)]
         any_free = not all(offer.node.nano_usd_per_hour for offer in new)
-        coming = _launching_offers(builder, sectors, rows, CHEAPER if any_free else 1)
-        times = 1 if any_free else max(map(_times_dearer, new), default=1)
+        coming = _launching_offers(builder, sectors, rows, CHEAPER_FACTOR if any_free else 1)
+        times = 1 if any_free else max(map(_price_factor, new), default=1)
         own = {id(offer.node) for offer in coming}
         before = builder.sim.fork()
-        offers = [*coming, *(_dearer(offer, times) for offer in new)]
+        offers = [*coming, *(_at_price(offer, times) for offer in new)]
         purchase = _buy(builder, offers, asked, SHARE)
         bought = [n for _, n in purchase.rows if id(n) not in own]
         spent = sum(builder.view.offers[n.key].nano_usd_per_hour for n in bought)
@@ -345,13 +345,13 @@ def _launching_offers(
     ]
 
 
-def _times_dearer(offer: Offer) -> int:
+def _price_factor(offer: Offer) -> int:
     """Return the factor on a new node's price by which launching nodes are preferred."""
     price = max(1, offer.node.nano_usd_per_hour)
-    return min(TIMES_MAX, -(-DEARER * offer.node.usual_nano_usd // price))
+    return min(PRICE_FACTOR_MAX, -(-PRICE_FACTOR_MIN * offer.node.usual_nano_usd // price))
 
 
-def _dearer(offer: Offer, times: int) -> Offer:
+def _at_price(offer: Offer, times: int) -> Offer:
     price = times * offer.node.compared_nano_usd
     return replace(offer, node=replace(offer.node, nano_usd_per_hour=price), balanced=None)
 

@@ -6,7 +6,7 @@ from datetime import timedelta
 from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.fleets.health import SILENT
 from reconciler.planner.fleets.inventory import FleetStatus
-from reconciler.planner.offers import could_serve
+from reconciler.planner.offers import suits_class
 from reconciler.planner.reservations import WaitingClass
 from reconciler.planner.view import ClusterView
 
@@ -36,7 +36,7 @@ def blocking_spot_fleets(
             and not (other.settings.spot_fallback or other.settings.departing)
             and other.settings.sector in waiting.sectors
             and other.key.region == status.key.region
-            and could_serve(builder, waiting, other)
+            and suits_class(builder, waiting, other)
         ):
             yield other
 
@@ -65,7 +65,7 @@ def awaits_answer(
     builder: PlanBuilder, waiting: WaitingClass, silent: Sequence[FleetStatus], tier: int
 ) -> bool:
     """Return whether one of the silent fleets is of this tier and would serve the class."""
-    return any(each.tier == tier and could_serve(builder, waiting, each) for each in silent)
+    return any(each.tier == tier and suits_class(builder, waiting, each) for each in silent)
 
 
 def awaits_silent(builder: PlanBuilder, waiting: WaitingClass, tier: int) -> bool:
@@ -91,7 +91,7 @@ def moves_on(
         for status in fleets
         if status.tier < tier
         and not status.settings.departing
-        and could_serve(builder, waiting, status)
+        and suits_class(builder, waiting, status)
     ]
     failing = [status for status in preferred if status.unavailable]
     silences = [view.at - s.silent_since for s in failing if s.silent_since is not None]

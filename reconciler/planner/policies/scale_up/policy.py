@@ -5,7 +5,7 @@ from reconciler.planner.policies.scale_up.place import place_on_existing, place_
 from reconciler.planner.policies.scale_up.progress import (
     judge_demand,
     note_purchases,
-    wait_for_hoped,
+    reserve_zone_attempts,
 )
 from reconciler.planner.policies.scale_up.sector_purchases import buy_for_sectors
 from reconciler.planner.policies.scale_up.take_back import take_back_draining
@@ -17,7 +17,7 @@ def propose(builder: PlanBuilder) -> None:
     free_before = builder.sim.available().copy()
     place_on_existing(builder)
     take_back_draining(builder)
-    wait_for_hoped(builder)
+    reserve_zone_attempts(builder)
     judge_demand(builder)
     buy_for_sectors(builder, free_before)
     note_purchases(builder)

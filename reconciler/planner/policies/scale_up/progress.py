@@ -26,7 +26,7 @@ from reconciler.planner.nodes.drain_taints import is_draining
 from reconciler.planner.nodes.starting import is_joining
 from reconciler.planner.placement.fill import tightness
 from reconciler.planner.placement.kinds import ZONE, ZONE_KEYS
-from reconciler.planner.placement.simulation import IN_HOPE
+from reconciler.planner.placement.simulation import ZONE_ASSUMED
 from reconciler.planner.policies.scale_up.place import fill_class
 from reconciler.planner.policies.scale_up.places_taken import FilledNode, note_places_taken
 from reconciler.planner.reservations import WaitingClass
@@ -93,7 +93,7 @@ def judge_demand(builder: PlanBuilder) -> None:
     _quarantine(builder, waiting)
 
 
-def wait_for_hoped(builder: PlanBuilder) -> None:
+def reserve_zone_attempts(builder: PlanBuilder) -> None:
     """Reserve for pods the launching nodes that were bought for them in the hope for their zone.
 
     The zone of such a node is known once it has joined; until then no other one is bought.
@@ -113,7 +113,7 @@ def wait_for_hoped(builder: PlanBuilder) -> None:
             bought_from = fleets.get(_kind_of_class(waiting), set())
             among = np.zeros(builder.sim.rows, dtype=np.bool_)
             among[[row for row, key in launching.items() if key in bought_from]] = True
-            fill_class(builder, waiting, among, order, IN_HOPE)
+            fill_class(builder, waiting, among, order, ZONE_ASSUMED)
 
 
 def needs_a_zone(builder: PlanBuilder, waiting: WaitingClass) -> bool:
@@ -177,7 +177,7 @@ def _with_strike(
     """Return the states, with one more strike if the nodes of the last purchase refuse the pods."""
     view = builder.view
     floor = max((m.judged_at for m in states if m.judged_at), default=None)
-    found = {m: _told_apart(builder, m, floor, waiting) for m in states}
+    found = {m: _distinguished(builder, m, floor, waiting) for m in states}
     refusing = {m: nodes for m, (nodes, _) in found.items()}
     taken = [each for _, others in found.values() for each in others]
     if taken:
@@ -260,7 +260,7 @@ def _came_for(view: ClusterView, state: SavedDemandState) -> list[Node]:
     return [n for n in nodes if n.created_at and n.created_at > state.bought_at]
 
 
-def _told_apart(
+def _distinguished(
     builder: PlanBuilder,
     state: SavedDemandState,
     floor: datetime | None,

@@ -69,22 +69,24 @@ def explain(
     nothing: list[int | None] = [None] * len(closed)
     for waiting in members:
         refusals = builder.sim.refusals(waiting.pod_class)
-        scarcest, hopeless = nothing, None
+        scarcest, refusing_rule = nothing, None
         if not all(refusals[fleet.kind] for fleet in closed):
             scarcest = _scarcest(_asked(builder, waiting.pod_class), offered)
-            hopeless = refuses_everywhere(builder.sim, waiting.pod_class)
+            refusing_rule = refuses_everywhere(builder.sim, waiting.pod_class)
         reasons = []
-        for fleet, column, told in zip(closed, scarcest, known, strict=True):
+        for fleet, column, reason_of in zip(closed, scarcest, known, strict=True):
             refusal = refusals[fleet.kind]
             if refusal:
                 detail = _static_detail(waiting.pod_class, refusal, fleet.row, fleet.labels)
                 found: Found = refusal, detail, ""
             else:
-                found = _why(builder, waiting, fleet, column, hopeless, over_limits=over_limits)
-            reason = told.get(found)
+                found = _why(
+                    builder, waiting, fleet, column, refusing_rule, over_limits=over_limits
+                )
+            reason = reason_of.get(found)
             if reason is None:
                 code, detail, kind = found
-                reason = told[found] = Reason(
+                reason = reason_of[found] = Reason(
                     fleet=fleet.key.name,
                     region=fleet.key.region,
                     code=code,
@@ -136,11 +138,11 @@ def why(
     fleet = _Fleet.of(builder, status)
     offered = builder.sim.offer_of(fleet.row)
     (column,) = _scarcest(_asked(builder, waiting.pod_class), offered[np.newaxis])
-    hopeless = refuses_everywhere(builder.sim, waiting.pod_class)
+    refusing_rule = refuses_everywhere(builder.sim, waiting.pod_class)
     refusal = builder.sim.refusal(waiting.pod_class, fleet.kind)
     if refusal:
         return refusal, _static_detail(waiting.pod_class, refusal, fleet.row, fleet.labels)
-    return _why(builder, waiting, fleet, column, hopeless, over_limits=over_limits)[:2]
+    return _why(builder, waiting, fleet, column, refusing_rule, over_limits=over_limits)[:2]
 
 
 def _asked(builder: PlanBuilder, pod_class: PodClass) -> IntArray:
@@ -167,7 +169,7 @@ def _why(  # noqa: PLR0911 - a list of possible reasons, the first that holds
     waiting: WaitingClass,
     fleet: _Fleet,
     scarcest: int | None,
-    hopeless: tuple[str, str] | None,
+    refusing_rule: tuple[str, str] | None,
     *,
     over_limits: bool,
 ) -> Found:
@@ -178,7 +180,7 @@ def _why(  # noqa: PLR0911 - a list of possible reasons, the first that holds
         waiting: The class.
         fleet: The fleet.
         scarcest: The resource of which a new node has too little.
-        hopeless: The rule between pods that refuses every node, if one does.
+        refusing_rule: The rule between pods that refuses every node, if one does.
         over_limits: Whether a limit on purchases has been reached.
     """
     status, pod_class = fleet.status, waiting.pod_class
@@ -193,8 +195,8 @@ def _why(  # noqa: PLR0911 - a list of possible reasons, the first that holds
     blocked = None if status.settings.spot else kept_off(builder, waiting, status)
     if blocked is not None:
         return blocked
-    if hopeless is not None:
-        return *hopeless, ""
+    if refusing_rule is not None:
+        return *refusing_rule, ""
     found, certain = refuses_new_node(builder.sim, pod_class, fleet.row)
     if fleet.full is not None:
         return (*found, "") if found and certain else fleet.full
@@ -206,7 +208,7 @@ def _why(  # noqa: PLR0911 - a list of possible reasons, the first that holds
     if limit is not None:
         return limit
     if awaits_silent(builder, waiting, status.tier):
-        what = "demand moves to this fleet once another has not answered for a while"
+        what = "the preferred fleets do not answer; demand moves to this fleet if that lasts"
         return "fleet-unavailable", what, "silent"
     what = "demand moves to this region only when the preferred one fails"
     return "fleet-unavailable", what, "later-region"

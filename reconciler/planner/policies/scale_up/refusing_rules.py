@@ -18,7 +18,7 @@ from reconciler.planner.policies.scale_up.wording import missing_label
 def refuses_everywhere(sim: Simulation, pod_class: PodClass) -> tuple[str, str] | None:
     """Return the rule between pods that refuses every node of every fleet, if one does."""
     links = sim.links(pod_class)
-    if links.plain or not links.hopeless:
+    if links.plain or not links.fits_nowhere:
         return None
     near = min((c.topology.key != NOWHERE for c in links.affinity), default=True)
     even = min((r.counter.topology.key != NOWHERE for r in links.spread), default=True)
@@ -69,7 +69,7 @@ def _may_come_right(sim: Simulation, pod_class: PodClass, row: RowSpec) -> bool:
         return True
     keys = shared_keys(sim.links(pod_class))
     place = tuple(sim.topologies[key].place_of(row.variants) for key in keys)
-    return SharedRules(sim, pod_class, keys, None).may_come_right(place)
+    return SharedRules(sim, pod_class, keys, None).some_zone_allowed(place)
 
 
 @dataclass(frozen=True, slots=True)

@@ -57,10 +57,10 @@ def in_turn(builder: PlanBuilder, groups: Sequence[SectorGroup]) -> list[Turn]:
     """
     if len(groups) == 1:
         return [Turn(groups[0], groups[0].members)]
-    chances = _Chances(builder, groups)
+    open_fleets = _OpenFleets(builder, groups)
     found: list[tuple[tuple[float, bool, int, int, int], Turn]] = []
-    for together in _merged_competitors(builder, groups, chances):
-        levels = _levels(together, chances) if len(together) > 1 else []
+    for together in _merged_competitors(builder, groups, open_fleets):
+        levels = _levels(together, open_fleets) if len(together) > 1 else []
         for group in together:
             parts: dict[int | None, list[WaitingClass]] = {}
             for waiting in group.members:
@@ -68,11 +68,11 @@ def in_turn(builder: PlanBuilder, groups: Sequence[SectorGroup]) -> list[Turn]:
                 level = next((lowest for lowest in levels[:-1] if priority >= lowest), None)
                 parts.setdefault(level, []).append(waiting)
             turns = [Turn(group, members) for members in parts.values()]
-            found += [(chances.rank(turn), turn) for turn in turns]
+            found += [(open_fleets.rank(turn), turn) for turn in turns]
     return [turn for _, turn in sorted(found, key=lambda each: each[0])]
 
 
-class _Chances:
+class _OpenFleets:
     """Which fleets may still give nodes to which classes."""
 
     def __init__(self, builder: PlanBuilder, groups: Sequence[SectorGroup]) -> None:
@@ -101,9 +101,9 @@ class _Chances:
             for waiting in group.members:
                 pod_class = waiting.pod_class
                 links, takers = builder.sim.links(pod_class), table.feasible(pod_class) & own
-                hopeless = links.hopeless and not links.lacks_neighbour
+                nowhere = links.fits_nowhere and not links.lacks_neighbour
                 idle = not waiting.left or pod_class.number in stalled
-                if idle or hopeless or not takers.any():
+                if idle or nowhere or not takers.any():
                     continue
                 self._possible.add(id(waiting))
                 slots = table.slots(pod_class)
@@ -166,7 +166,7 @@ class _Chances:
 
 
 def _merged_competitors(
-    builder: PlanBuilder, groups: Sequence[SectorGroup], chances: _Chances
+    builder: PlanBuilder, groups: Sequence[SectorGroup], open_fleets: _OpenFleets
 ) -> list[list[SectorGroup]]:
     """Return the groups, merged if they compete for one sum of money or for the same nodes.
 
@@ -175,8 +175,8 @@ def _merged_competitors(
     """
     if builder.view.settings.usd_per_hour_max is not None or nodes_are_short(builder):
         return [list(groups)]
-    asked = np.array([chances.nodes_for(group) for group in groups], dtype=np.int64)
-    short = (chances.most < UNLIMITED) & (asked.sum(axis=0) > chances.most)
+    asked = np.array([open_fleets.nodes_for(group) for group in groups], dtype=np.int64)
+    short = (open_fleets.most < UNLIMITED) & (asked.sum(axis=0) > open_fleets.most)
     rivals = [(asked[:, fleet] > 0).nonzero()[0] for fleet in short.nonzero()[0]]
     for sector in builder.view.settings.sectors:
         if sector.usd_per_hour_max is not None:
@@ -204,7 +204,7 @@ def connected(
     return found
 
 
-def _levels(groups: Sequence[SectorGroup], chances: _Chances) -> list[int]:
+def _levels(groups: Sequence[SectorGroup], open_fleets: _OpenFleets) -> list[int]:
     """Return the lowest priority of each level, the highest level first.
 
     A level is one priority; several are one level if only pods of one group have them, as a
@@ -213,7 +213,7 @@ def _levels(groups: Sequence[SectorGroup], chances: _Chances) -> list[int]:
     groups_of: dict[int, set[int]] = {}
     for number, group in enumerate(groups):
         for waiting in group.members:
-            if chances.any_for(waiting):
+            if open_fleets.any_for(waiting):
                 groups_of.setdefault(waiting.pod_class.spec.priority, set()).add(number)
     levels: list[int] = []
     last: set[int] = set()

@@ -29,7 +29,7 @@ def shown_values(values: Iterable[str]) -> str:
 
 @lru_cache(maxsize=256)
 def _shown(values: frozenset[str]) -> str:
-    """Return values in words; cached, as every pending pod is told the same."""
+    """Return values in words; cached, as every pending pod gets the same."""
     known = {f"a zone of {region_of_open(v)}" if region_of_open(v) else v for v in values}
     return ", ".join(sorted(known - {""})) or "no such label"
 

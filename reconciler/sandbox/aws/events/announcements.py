@@ -74,13 +74,13 @@ def scheduled_change(instance_ids: Sequence[str], starts_at: datetime) -> Announ
 class StateChanges:
     """Announces every new state of an instance while there are rules that could match."""
 
-    _told: dict[str, str] = field(default_factory=dict)
+    _announced: dict[str, str] = field(default_factory=dict)
 
     def tell(self, region: Ec2Region, at: datetime) -> None:
         """Announce the states that differ from those of the last call."""
         if not region.moto.has_event_rules:
             return
         for instance_id, instance in region.instances().items():
-            if self._told.get(instance_id) != instance.state:
-                self._told[instance_id] = instance.state
+            if self._announced.get(instance_id) != instance.state:
+                self._announced[instance_id] = instance.state
                 region.moto.announce(state_change(instance_id, instance.state), at)

@@ -137,8 +137,8 @@ class _Service:
 
     def token(self, headers: Message) -> tuple[int, str, int]:
         """Answer a PUT: status, token, and the seconds that it lasts."""
-        told = headers.get(_TTL_HEADER) or ""
-        seconds = int(told) if told.isascii() and told.isdecimal() and len(told) < 6 else 0
+        text = headers.get(_TTL_HEADER) or ""
+        seconds = int(text) if text.isascii() and text.isdecimal() and len(text) < 6 else 0
         if headers.get("X-Forwarded-For") is not None:
             return 403, "", 0
         if not 1 <= seconds <= _TTL_MAX_SECONDS:

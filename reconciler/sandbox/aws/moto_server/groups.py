@@ -42,11 +42,11 @@ def _only_note_desired(group: Any, new_capacity: int | None) -> None:
 
 def _update_what_is_stated(group: Any, *arguments: Any, **named: Any) -> None:
     """Update a group; moto drops a mixed instances policy that the call does not mention."""
-    told = inspect.signature(_update_as_moto_does).bind(group, *arguments, **named)
-    given = told.arguments
+    bound = inspect.signature(_update_as_moto_does).bind(group, *arguments, **named)
+    given = bound.arguments
     launches = ("launch_config_name", "launch_template", "mixed_instances_policy")
     kept = None if any(given.get(key) for key in launches) else group.mixed_instances_policy
-    _update_as_moto_does(*told.args, **told.kwargs)
+    _update_as_moto_does(*bound.args, **bound.kwargs)
     if kept is not None:
         group.mixed_instances_policy = kept
 

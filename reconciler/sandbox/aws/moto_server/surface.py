@@ -305,16 +305,16 @@ class MotoRegion:
         bus = events_backends[self._backend.account_id][self.name].event_buses.get("default")
         return bool(bus is not None and bus.rules)
 
-    def announce(self, told: Announcement, at: datetime) -> None:
+    def announce(self, sent: Announcement, at: datetime) -> None:
         """Put an event on the default event bus, for the rules that someone made there."""
         account, region = self._backend.account_id, self.name
-        arns = [f"arn:aws:ec2:{region}:{account}:instance/{each}" for each in told.instance_ids]
+        arns = [f"arn:aws:ec2:{region}:{account}:instance/{each}" for each in sent.instance_ids]
         event = {
-            "Source": told.source,
-            "DetailType": told.detail_type,
+            "Source": sent.source,
+            "DetailType": sent.detail_type,
             "Time": at.timestamp(),
             "Resources": arns,
-            "Detail": json.dumps(told.detail),
+            "Detail": json.dumps(sent.detail),
         }
         events_backends[account][region].put_events([event])
 

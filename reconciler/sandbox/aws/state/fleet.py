@@ -224,10 +224,12 @@ class Fleet:
         for lifecycle in _LIFECYCLES:
             excess = -self._missing(lifecycle)
             while excess > 0:
-                dear = [m for m in staying if m.lifecycle == lifecycle and m.pool.weight <= excess]
-                if not dear:
+                removable = [
+                    m for m in staying if m.lifecycle == lifecycle and m.pool.weight <= excess
+                ]
+                if not removable:
                     break
-                victim = choose_victim(dear)
+                victim = choose_victim(removable)
                 staying.remove(victim)
                 victims.append(victim.instance_id)
                 excess -= victim.pool.weight

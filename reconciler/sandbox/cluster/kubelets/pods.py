@@ -174,8 +174,8 @@ class PodKubelet:
         if seconds is None:
             return None
         first = pod.body["status"]["containerStatuses"][0]
-        told = parse_time(first["state"]["running"]["startedAt"])
-        begun = self._since(pod, _STARTED, told)
+        written = parse_time(first["state"]["running"]["startedAt"])
+        begun = self._since(pod, _STARTED, written)
         pause = self._pause_seconds(first["restartCount"])
         due = begun + timedelta(seconds=seconds + pause)
         left = (due - self._api.now()).total_seconds()
@@ -247,8 +247,8 @@ class PodKubelet:
         """Stop a pod that is being deleted: containers end, then the object is removed."""
         metadata = pod.body["metadata"]
         grace = float(metadata.get("deletionGracePeriodSeconds") or 0)
-        told = parse_time(metadata["deletionTimestamp"]) - timedelta(seconds=grace)
-        asked = self._since(pod, _ASKED, told)
+        written = parse_time(metadata["deletionTimestamp"]) - timedelta(seconds=grace)
+        asked = self._since(pod, _ASKED, written)
         takes = _annotation_seconds(pod, TERMINATION)
         takes = self._settings.termination_seconds if takes is None else takes
         left = (asked + timedelta(seconds=min(takes, grace)) - self._api.now()).total_seconds()

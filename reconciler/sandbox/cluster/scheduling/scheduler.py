@@ -98,17 +98,17 @@ class Scheduler:
     def _schedule(self, waiting: list[tuple[Entry, Pod]]) -> None:
         sim = self._view.simulation([pod for _, pod in waiting])
         preferences = Preferences(sim, self._view.nodes)
-        hopeless: dict[int, str] = {}
+        refused: dict[int, str] = {}
         for entry, pod in waiting:
             pod_class = sim.table.of(pod, bound=False)
-            if pod_class.number in hopeless:
-                self._refuse(entry, hopeless[pod_class.number])
+            if pod_class.number in refused:
+                self._refuse(entry, refused[pod_class.number])
                 continue
             row = self._choose(sim, pod_class, pod, preferences)
             if row is None:
                 message = unschedulable_message(sim, pod_class)
                 if sim.links(pod_class).plain:
-                    hopeless[pod_class.number] = message
+                    refused[pod_class.number] = message
                 self._refuse(entry, message)
                 continue
             sim.place(pod_class, np.array([row]), np.array([1]))

@@ -32,7 +32,7 @@ class Account:
         self.refreshing: set[str] = set()
         """Groups with an instance refresh under way."""
         self.launched_from: dict[str, dict[str, Any]] = {}
-        """What is told of how instances were launched."""
+        """What is known of how instances were launched."""
         self.pool_state = ""
         """In which state warm pools keep their instances; empty: there are none."""
         self.pools = {"group-000"}
@@ -150,7 +150,7 @@ class Account:
         return Paginator()
 
     def describe_launch_template_versions(self, **arguments: Any) -> dict[str, Any]:
-        """One version, whose instance type is told from its number."""
+        """One version, whose instance type follows from its number."""
         self.count("describe_launch_template_versions")
         (wanted,) = arguments["Versions"]
         number = self.version if wanted == "$Latest" else int(wanted)

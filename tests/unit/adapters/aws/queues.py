@@ -48,7 +48,7 @@ class Sqs:
         """Receipts of messages that were deleted."""
         self.may_delete = True
         self.told: list[Arrival] = []
-        """What the reader told of, call by call."""
+        """What the reader reported, call by call."""
         self.leads = True
         self.troubles: list[str] = []
         """What the reader could not do, and an empty text when that was over."""

@@ -102,7 +102,7 @@ def test_group_whose_refresh_is_not_known_ends_no_instance(watched: Watched) -> 
     name, first = FleetId("group-007"), InstanceId("i-00700")
     watched.account.throttled = {"describe_instance_refreshes"}
     assert "is not known" in watched.cloud.fleet(HOME, name).removals_halted
-    with pytest.raises(Conflict, match="is not known: AWS does not tell"):
+    with pytest.raises(Conflict, match="is not known: AWS does not show it"):
         watched.cloud.terminate(HOME, name, [first], lower_target=True)
     watched.account.throttled.clear()
     assert not watched.cloud.fleet(HOME, name).removals_halted

@@ -31,7 +31,7 @@ def test_heartbeats_do_not_hold_up_a_notice() -> None:
 
 
 def test_heartbeats_for_many_instances_take_turns() -> None:
-    """Those that were told last were told again, and others' hooks timed out."""
+    """Those that were reported last were reported again, and others' hooks timed out."""
     sqs = Sqs()
     put_actions(sqs, WAITING_MAX + 30)
     with sqs.reader() as reader:

@@ -155,7 +155,7 @@ def test_launches_are_asked_for_since_they_were_last_asked_for(
 def test_launches_count_since_the_last_answer_that_added_up(
     known: CachedInstances, ec2: Ec2, clock: Time
 ) -> None:
-    """An answer that was thrown away has told of nothing."""
+    """An answer that was thrown away proves nothing."""
     clock.now += 20.0
     ec2.states |= {"c": "running", "d": "running"}
     ec2.first |= {"c"}  # EC2 counts it before it shows it

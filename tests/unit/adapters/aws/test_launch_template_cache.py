@@ -13,7 +13,7 @@ from reconciler.adapters.aws.launch_template_cache import (
 )
 from reconciler.model.errors import Forbidden, NotFound, PortError, Throttled, Unavailable
 from reconciler.model.ids import Region
-from reconciler.records.aws import TEMPLATES_NOT_TOLD, TOLD_AT
+from reconciler.records.aws import ANSWERED_AT, UNKNOWN_TEMPLATES
 
 WEST = Region("us-west-2")
 ID = "LaunchTemplateId"
@@ -33,7 +33,7 @@ class Ec2:
         self.calls: list[list[str]] = []
         self.seconds = 0.0
         self.known = CachedTemplates(lambda: at(self.seconds), lambda: self.seconds)
-        self.not_told: list[Mapping[str, str]] = []
+        self.unknown: list[Mapping[str, str]] = []
 
     def ask(self, by: str, names: Sequence[str]) -> list[Mapping[str, object]]:
         """DescribeLaunchTemplates."""
@@ -49,7 +49,7 @@ class Ec2:
         self.seconds += after
         wanted: list[Template] = [(ID, each) for each in ids]
         (answer,) = self.known.read(WEST, wanted, self.ask, fresh_seconds)
-        self.not_told = list(answer.get(TEMPLATES_NOT_TOLD, ()))
+        self.unknown = list(answer.get(UNKNOWN_TEMPLATES, ()))
         return {each[ID]: each["LatestVersionNumber"] for each in answer["LaunchTemplates"]}
 
 
@@ -62,12 +62,12 @@ def test_last_version_counts_while_ec2_does_not_answer(error: PortError) -> None
     assert ec2.read("lt-1", "lt-2") == {"lt-1": 8, "lt-2": 8}
     ec2.error = error
     assert ec2.read("lt-1", "lt-2", after=10) == {"lt-1": 8, "lt-2": 8}
-    (told,) = ec2.not_told
-    assert told["Name"] == "lt-1"
-    assert "nor of 1 other" in told["Why"]
+    (missing,) = ec2.unknown
+    assert missing["Name"] == "lt-1"
+    assert "nor of 1 other" in missing["Why"]
     ec2.error, ec2.versions["lt-1"] = None, 9
     assert ec2.read("lt-1", "lt-2", after=60) == {"lt-1": 9, "lt-2": 8}
-    assert ec2.not_told == []
+    assert ec2.unknown == []
 
 
 def test_last_version_does_not_count_for_ever() -> None:
@@ -84,12 +84,12 @@ def test_template_that_is_gone_hides_no_other_one() -> None:
     ids = [f"lt-{number:03}" for number in range(AT_ONCE)]
     ec2 = Ec2(*ids[:77], *ids[78:])
     assert ec2.read(*ids) == dict.fromkeys(ec2.versions, 8)
-    assert ec2.not_told == [{"Name": ids[77], "Why": "EC2 does not know it"}]
+    assert ec2.unknown == [{"Name": ids[77], "Why": "EC2 does not know it"}]
     assert len(ec2.calls) <= 17, "two of each half"
     ec2.calls.clear()
     assert len(ec2.read(*ids, after=10)) == AT_ONCE - 1
     assert [len(each) for each in ec2.calls] == [AT_ONCE - 1]
-    assert ec2.not_told, "it is still told of"
+    assert ec2.unknown, "it is still reported"
     ec2.versions[ids[77]] = 3
     assert ec2.read(*ids, after=60)[ids[77]] == 3
 
@@ -140,4 +140,4 @@ def test_answer_says_when_ec2_gave_it() -> None:
     ec2.error = Throttled("x", "slow")
     ec2.seconds = 90
     (answer,) = ec2.known.read(WEST, [(ID, "lt-1")], ec2.ask)
-    assert [each[TOLD_AT] for each in answer["LaunchTemplates"]] == [at(30)]
+    assert [each[ANSWERED_AT] for each in answer["LaunchTemplates"]] == [at(30)]

@@ -187,8 +187,8 @@ def test_call_under_way_when_the_lead_is_lost_is_no_trouble() -> None:
     assert sqs.troubles == []
 
 
-def test_second_queue_that_cannot_be_read_is_told_of() -> None:
-    """A mended address with another fault in it would look as if it had worked."""
+def test_second_queue_that_cannot_be_read_is_reported() -> None:
+    """A fixed address with another fault in it would look as if it had worked."""
     sqs = Sqs()
     sqs.gone |= {ONE, OTHER}
     with sqs.reader() as reader:
@@ -197,7 +197,7 @@ def test_second_queue_that_cannot_be_read_is_told_of() -> None:
         acted(reader, lambda: sqs.troubles == ["ReceiveMessage", "", "ReceiveMessage"])
 
 
-def test_call_that_fails_is_told_of_until_it_works_again() -> None:
+def test_call_that_fails_is_reported_until_it_works_again() -> None:
     """Without the right to delete, the alert's five minutes began anew with every answer."""
     sqs = Sqs()
     sqs.may_delete = False

@@ -1,4 +1,4 @@
-"""Which calls for the interruption queue are told to fail, and until when."""
+"""Which calls for the interruption queue are reported as failing, and until when."""
 
 from reconciler.adapters.aws.queue_failures import (
     COMPLETE,
@@ -11,7 +11,7 @@ from reconciler.model.errors import Forbidden, PortError, Unavailable
 
 
 class Told:
-    """What was told, each time: the call, or nothing when all work."""
+    """What was reported, each time: the call, or nothing when all work."""
 
     def __init__(self) -> None:
         self.seconds = 0.0
@@ -53,7 +53,7 @@ def test_failure_that_does_not_come_again_is_over() -> None:
     assert told.calls == [DELETE, ""]
 
 
-def test_queue_that_does_not_answer_is_told_of_until_it_does() -> None:
+def test_queue_that_does_not_answer_is_reported_until_it_does() -> None:
     """It is asked less often the longer that lasts."""
     told = Told()
     told.fail(RECEIVE)
@@ -65,7 +65,7 @@ def test_queue_that_does_not_answer_is_told_of_until_it_does() -> None:
     assert told.calls == [RECEIVE, ""]
 
 
-def test_another_kind_of_error_is_told() -> None:
+def test_another_kind_of_error_is_reported() -> None:
     """The status named the first for as long as it lasted: the network, not the missing right."""
     errors: list[PortError | None] = []
     troubles = QueueFailures(errors.append)

@@ -72,7 +72,7 @@ def test_instance_from_a_pool_is_never_older_than_the_first_observation_without_
 
 
 @pytest.mark.parametrize("fault", ["throttled", "down"])
-def test_instance_from_a_pool_is_as_old_as_its_activity_as_soon_as_that_is_told(
+def test_instance_from_a_pool_is_as_old_as_its_activity_as_soon_as_that_is_known(
     pool: Pool, fault: str
 ) -> None:
     """A question that was throttled once would never be asked again."""
@@ -94,7 +94,7 @@ def test_many_instances_from_a_pool_are_each_as_old_as_their_activity(
     assert pool.minutes_old() == dict.fromkeys(names, 1)
 
 
-def test_what_was_told_before_a_page_is_throttled_is_kept(pool: Pool) -> None:
+def test_what_was_read_before_a_page_is_throttled_is_kept(pool: Pool) -> None:
     """While much is going on no reading would ever come to its end, and nothing be known."""
     pool.take("i-1", minutes_ago=9)
     for n in range(100):
@@ -120,7 +120,7 @@ def test_instances_whose_activities_are_too_far_back_are_as_old_as_the_first_obs
     assert not pool.account.calls[ACTIVITIES], "there is nothing to be learnt"
 
 
-def test_age_does_not_jump_when_activities_are_no_longer_told(pool: Pool) -> None:
+def test_age_does_not_jump_when_activities_are_no_longer_returned(pool: Pool) -> None:
     """An hour after it left the pool, the node seemed to be five hours older, and was replaced."""
     pool.take("i-1")
     assert pool.minutes_old() == {"i-1": 1}

@@ -38,7 +38,7 @@ def test_list_that_was_asked_for_before_a_newer_one_changes_nothing() -> None:
     assert cache.lists_agreeing == 2
 
 
-def test_server_is_heard_again_until_a_list_agrees_with_the_first_after_the_silence() -> None:
+def test_list_after_a_silence_counts_only_when_another_one_agrees() -> None:
     """Nodes are shown then as they were before; a start is no end of a silence."""
     cache = Cache("Node", ThreadedChangeSignal())
     seen = []
@@ -49,7 +49,7 @@ def test_server_is_heard_again_until_a_list_agrees_with_the_first_after_the_sile
     assert [*seen, cache.heard_again] == [False, True, False]
 
 
-def test_objects_told_of_meanwhile_are_the_watch_s_matter() -> None:
+def test_objects_reported_meanwhile_are_the_watch_s_matter() -> None:
     """The list may be older than the watch, and newer: versions need not be ordered."""
     cache = cache_of("changed", "deleted", "lost")
     comparison = cache.compare()

@@ -89,7 +89,7 @@ def test_queue_and_memory_stay_bounded_in_a_storm() -> None:
     assert len(scene.log) == 0
 
 
-def test_event_that_could_not_be_written_is_told_again() -> None:
+def test_event_that_could_not_be_written_is_reported_again() -> None:
     """An API server that was away for a minute would otherwise hide the reason for five."""
     scene = Scene()
     scene.log.add(EVENT)

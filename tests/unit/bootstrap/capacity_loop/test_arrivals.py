@@ -26,7 +26,7 @@ class Cloud:
 
 @dataclass
 class Scene:
-    """Two clouds, and what the loop is told."""
+    """Two clouds, and what the loop is notified of."""
 
     clouds: tuple[Cloud, ...] = field(
         default_factory=lambda: (Cloud(ours="i-fleet"), Cloud(ours="i-group"))

@@ -82,7 +82,7 @@ def test_config_from_a_pipe_is_read_once() -> None:
         os.close(ours)
 
 
-def test_invalid_change_is_told_once_and_not_followed(file: Path) -> None:
+def test_invalid_change_is_reported_once_and_not_followed(file: Path) -> None:
     """A typo must neither stop the program nor fill its log."""
     source = source_of(file)
     file.write_text(CONFIG + "nonsense: 1\nregion: 2\n")
@@ -125,7 +125,7 @@ def test_changed_policy_file_is_a_change(file: Path) -> None:
     assert source.refresh() is True
 
 
-def test_config_refused_for_the_policy_file_that_it_names_is_read_again_once_mended(
+def test_config_refused_for_the_policy_file_that_it_names_is_read_again_once_fixed(
     file: Path,
 ) -> None:
     """The old config stayed in force, and validate said that the new one has no fault."""
@@ -143,7 +143,7 @@ def test_config_refused_for_the_policy_file_that_it_names_is_read_again_once_men
 
 
 @pytest.mark.parametrize("stated", [False, True])
-def test_config_refused_for_its_catalogue_is_read_again_once_mended(
+def test_config_refused_for_its_catalogue_is_read_again_once_fixed(
     file: Path, *, stated: bool
 ) -> None:
     """The same for instance types, whether the config or the command line names their file."""
@@ -230,7 +230,7 @@ def test_same_config_of_another_commit_is_in_force_as_that_commit(file: Path) ->
     assert source.refresh() is False
 
 
-def test_refused_config_of_the_repository_is_told_once_and_not_followed(file: Path) -> None:
+def test_refused_config_of_the_repository_is_reported_once_and_not_followed(file: Path) -> None:
     """What git has may be for another cluster: the last good one stays."""
     source = source_of(file)
     source.offer(in_git(CONFIG))

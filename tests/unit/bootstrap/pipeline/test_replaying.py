@@ -65,7 +65,7 @@ def replayed(
     return replay(str(demand), config, earlier, cluster_name=None)
 
 
-def test_type_that_is_too_small_for_a_third_of_the_pods_is_told(demand: Path) -> None:
+def test_type_that_is_too_small_for_a_third_of_the_pods_is_reported(demand: Path) -> None:
     """A merge would leave every third job without a node, and the plan looks harmless."""
     found = replayed(demand, CONFIG.replace("size: large", "size: small"))
     assert found.before is not None
@@ -79,7 +79,7 @@ def test_type_that_is_too_small_for_a_third_of_the_pods_is_told(demand: Path) ->
     assert "`Job team/build`" not in text
 
 
-def test_workload_that_waits_as_before_is_not_told_to_wait_longer(demand: Path) -> None:
+def test_workload_that_waits_as_before_is_not_reported_to_wait_longer(demand: Path) -> None:
     """It was no longer among the worst twenty before, as others waited more than it did."""
     named = [f"new-{number:02}" for number in range(20) for _ in range(2)]
     lines = [
@@ -114,7 +114,7 @@ def crowded(number: int, until: float | None, ran: float | None) -> list[DemandL
 LIMITED = CONFIG.replace("size: large", "size: large, max_capacity: 1")
 
 
-def test_as_many_pods_that_wait_for_longer_are_told(demand: Path) -> None:
+def test_as_many_pods_that_wait_for_longer_are_reported(demand: Path) -> None:
     """All waited for more than two minutes before: what waits for an hour now was not named."""
     slow = FaultDemand(at=NOW, fault="slow-launch", seconds=300)
     lines = [slow, *crowded(4, None, 1200)]
@@ -127,7 +127,7 @@ def test_as_many_pods_that_wait_for_longer_are_told(demand: Path) -> None:
     assert "Who would wait" not in "\n".join(replay_lines(replayed(demand, CONFIG)))
 
 
-def test_pods_that_are_deleted_without_a_node_are_told_however_soon(demand: Path) -> None:
+def test_pods_that_are_deleted_without_a_node_are_reported_however_soon(demand: Path) -> None:
     """Runners whose owner gives up after less than two minutes never ran, and nobody was named."""
     demand.write_bytes(b"".join(map(encode_line, crowded(5, 110, None))))
     text = "\n".join(replay_lines(replayed(demand, LIMITED.replace("city: 1", "city: 0"))))
@@ -139,20 +139,20 @@ def test_pods_that_are_deleted_without_a_node_are_told_however_soon(demand: Path
     ("price", "shown"),
     [("0.1003", "+0.3%"), ("0.0997", "-0.3%"), ("0.10001", "about the same"), ("0.11", "+10%")],
 )
-def test_small_change_is_told_with_its_size(demand: Path, price: str, shown: str) -> None:
+def test_small_change_is_reported_with_its_size(demand: Path, price: str, shown: str) -> None:
     """A hundred dollars of a large cluster were "-0%"."""
     found = replayed(demand, CONFIG)
     assert found.after is not None
     cost = {**found.after["cost"], "usd_per_day": 1000.0}
-    dearer = {**found.after["cost"], "usd_per_day": 10_000 * float(price)}
+    costly = {**found.after["cost"], "usd_per_day": 10_000 * float(price)}
     changed = replace(
-        found, before={**found.after, "cost": cost}, after={**found.after, "cost": dearer}
+        found, before={**found.after, "cost": cost}, after={**found.after, "cost": costly}
     )
     (row,) = [line for line in replay_lines(changed) if "USD per day" in line]
     assert row.endswith(f"| {shown} |")
 
 
-def test_idle_threshold_of_zero_is_told_by_what_waits_longer(demand: Path) -> None:
+def test_idle_threshold_of_zero_is_reported_by_what_waits_longer(demand: Path) -> None:
     """Nodes go between two pods: each of them waits for a launch."""
     found = replayed(demand, CONFIG.replace("idle_threshold: 10m", "idle_threshold: 0s"))
     assert found.before is not None
@@ -164,7 +164,7 @@ def test_idle_threshold_of_zero_is_told_by_what_waits_longer(demand: Path) -> No
     assert "| +" in row
 
 
-def test_config_without_one_before_is_told_alone(demand: Path) -> None:
+def test_config_without_one_before_is_reported_alone(demand: Path) -> None:
     """The first config of a cluster has nothing to be compared with."""
     text = "\n".join(replay_lines(replayed(demand, CONFIG, None)))
     assert "| | with this config |" in text
@@ -178,7 +178,7 @@ def test_config_without_one_before_is_told_alone(demand: Path) -> None:
         ("cluster: x\nregions: [us-east-1]\n", CONFIG, "names no fleet"),
     ],
 )
-def test_what_cannot_be_played_is_told_and_stops_nothing(
+def test_what_cannot_be_played_is_reported_and_stops_nothing(
     after: str, before: str, said: str, demand: Path
 ) -> None:
     """A recording that is broken must not stand in the way of a fix."""
@@ -200,7 +200,7 @@ def test_what_cannot_be_played_is_told_and_stops_nothing(
         ("bad\udcff.yaml", b"days: x", ".yaml:1:1: config/type"),
     ],
 )
-def test_demand_that_cannot_be_read_is_told_with_its_place(
+def test_demand_that_cannot_be_read_is_reported_with_its_place(
     name: str, content: bytes, said: str, tmp_path: Path
 ) -> None:
     """The plan goes on, and its report can be written."""
@@ -211,7 +211,7 @@ def test_demand_that_cannot_be_read_is_told_with_its_place(
     "\n".join(replay_lines(found)).encode()
 
 
-def test_too_little_memory_is_told_and_stops_nothing(
+def test_too_little_memory_is_reported_and_stops_nothing(
     demand: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The plan of a pull request ended without a report."""
@@ -257,7 +257,7 @@ profiles:
     assert "is not in the folder of the config" in outside.problem
 
 
-def test_recording_that_is_not_there_is_told() -> None:
+def test_recording_that_is_not_there_is_reported() -> None:
     """The same."""
     found = replayed("absent.jsonl", CONFIG)
     assert "absent.jsonl" in found.problem

@@ -36,7 +36,7 @@ def test_process_of_the_second_loop_loads_no_library_that_starts_a_thread_per_co
     assert loaded.stderr.strip() == ""
 
 
-def test_turn_that_failed_is_told_as_such() -> None:
+def test_turn_that_failed_is_reported_as_such() -> None:
     """Nobody can tell it from a turn of a standby by its missing progress."""
     turn = turn_of(Forbidden("https://git.example.com/infra.git", "401 Unauthorized"))
     assert turn.failed
@@ -56,7 +56,7 @@ def test_turn_whose_push_is_refused_has_failed(
     failed: bool,
     text: str,
 ) -> None:
-    """Nothing is rendered any more; a config with faults is told to those who wrote it."""
+    """Nothing is rendered any more; a config with faults is reported to those who wrote it."""
     target = RenderTarget(config_path="sectors.yaml", output_dir="fleets")
     status = ClusterStatus(target=target, state=state, detail="a rule of the branch")
     tip = Commit(id=CommitId("c" * 40), subject="First")

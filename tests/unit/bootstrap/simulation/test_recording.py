@@ -94,7 +94,7 @@ class Interrupted(Watched):
         self._number += 1
         state = super().observe()
         if self._number in self._away:
-            raise ObservationError("https://k8s", "any kind not heard of for 61 s")
+            raise ObservationError("https://k8s", "no answer about any kind for 61 s")
         return state
 
 
@@ -114,7 +114,7 @@ def test_recording_goes_on_when_the_api_server_was_away(tmp_path: Path) -> None:
     ]
     assert demand.end == after(40)
     assert len(told) == 2
-    assert "any kind not heard of for 61 s" in told[0]
+    assert "no answer about any kind for 61 s" in told[0]
     assert "answers again" in told[1]
 
 

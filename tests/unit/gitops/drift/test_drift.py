@@ -102,7 +102,7 @@ def seen(
     return {(each.kind, each.fleet, each.detail) for each in found}
 
 
-def test_capacity_outside_the_configs_limits_is_told() -> None:
+def test_capacity_outside_the_configs_limits_is_reported() -> None:
     """Only the limits are the config's; where between them a fleet is, is the loop's."""
     others = (("primary-medium", 900), ("primary-large", 0))
     assert seen(("primary-small", 2), *others) == seen(("primary-small", 5), *others) == set()
@@ -114,7 +114,7 @@ def test_capacity_outside_the_configs_limits_is_told() -> None:
     }
 
 
-def test_fleets_missing_and_extra_are_told_of_regions_that_answered() -> None:
+def test_fleets_missing_and_extra_are_reported_regions_that_answered() -> None:
     """Of a Region that is silent nothing is known, so that nothing is missing there."""
     live = (("primary-small", 2), ("primary-large", 1), ("primary-old", 3))
     assert seen(*live) == {

@@ -68,7 +68,7 @@ def test_other_words_in_brackets_stay_in_the_message() -> None:
 
 
 def test_commit_of_a_person_is_not_own() -> None:
-    """Overwriting rendered files by hand must be mended, not taken for a peer's render."""
+    """Overwriting rendered files by hand must be fixed, not taken for a peer's render."""
     quoting = "Revert\n\nThis reverts the commit with\nFleet-Reconciler-Config: x\n\nBecause."
     person = Commit(id=CommitId("e" * 40), subject="Revert", message=quoting)
     assert not is_own(person)
@@ -130,7 +130,7 @@ def test_forged_version_is_older_than_any() -> None:
     assert why_not(source(), made_by("no version"), there) is None
 
 
-def test_long_version_is_told_in_short() -> None:
+def test_long_version_is_reported_in_short() -> None:
     """The trailer is a stranger's text, and the message is logged at every turn."""
     assert len(why_not(source(), made_by("99 " + "x" * 5000), there) or "") < 200
 

@@ -157,7 +157,7 @@ def too_long(file: Path) -> None:
 
 @pytest.mark.parametrize("made", [a_pipe, a_link, too_long, Path.mkdir])
 @pytest.mark.parametrize("name", ["report.json", "summary.md"])
-def test_what_is_no_plain_file_in_the_plan_is_told(
+def test_what_is_no_plain_file_in_the_plan_is_reported(
     tmp_path: Path, made: Callable[[Path], None], name: str
 ) -> None:
     """The job that applies would hang, or be killed for its memory."""
@@ -168,7 +168,7 @@ def test_what_is_no_plain_file_in_the_plan_is_told(
 
 
 @pytest.mark.parametrize("made", [a_pipe, a_link, Path.mkdir])
-def test_plan_file_that_is_no_plain_file_is_told(
+def test_plan_file_that_is_no_plain_file_is_reported(
     tmp_path: Path, made: Callable[[Path], None]
 ) -> None:
     """The same of the plan itself, of which an apply takes the SHA-256."""
@@ -189,7 +189,7 @@ def test_plan_file_that_is_no_plain_file_is_told(
         ('"schema": 1', '"schema": []'),
     ],
 )
-def test_malformed_report_is_told(tmp_path: Path, was: str, becomes: str) -> None:
+def test_malformed_report_is_reported(tmp_path: Path, was: str, becomes: str) -> None:
     """An apply that ends with the words of Python says nothing of the file that is wrong."""
     plans, module = prepared(tmp_path)
     plans.keep(report(plan()), module)

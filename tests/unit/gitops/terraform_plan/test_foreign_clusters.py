@@ -126,13 +126,13 @@ def test_resource_is_not_made_with_the_tag_of_another_cluster(kind: str) -> None
 
 
 def test_own_template_may_get_the_tag_of_its_cluster() -> None:
-    """The very edit that mends a wrong `launch_template_tags` was refused."""
+    """The very edit that fixes a wrong `launch_template_tags` was refused."""
     kind = "aws_launch_template"
     assert refusals(changed(kind, ["update"], {"cluster": "other"}, OURS)) == set()
     assert refusals(changed(kind, ["update"], OURS, THEIRS)) == {"cluster/foreign"}
 
 
-def test_own_template_that_keeps_another_clusters_tag_is_told_how_to_mend_it() -> None:
+def test_own_template_that_keeps_another_clusters_tag_is_reported_with_the_fix() -> None:
     """The message said to name a cluster that was named already."""
     shown = changed("aws_launch_template", ["update"], THEIRS, {**THEIRS, "team": "web"})
     (message,) = {e.message for e in guard(shown, ALLOWED) if e.code == "cluster/foreign"}

@@ -47,7 +47,7 @@ def test_launch_template_in_another_region_goes_with_its_fleet() -> None:
     assert told(elsewhere) == []
 
 
-def test_fleet_in_another_region_without_a_name_is_told_by_its_address() -> None:
+def test_fleet_in_another_region_without_a_name_is_named_by_its_address() -> None:
     """The refusal would name nothing."""
     arn = "arn:aws:ec2:eu-west-1:123456789012:fleet/fleet-1"
     attributes = fleet_attributes(arn=arn, tags={})
@@ -125,7 +125,9 @@ def test_builtin_provider_needs_no_version() -> None:
     ("invoked", "where"),
     [({"type": "aws_ec2_stop_instance"}, "aws_ec2_stop_instance"), ({}, "action")],
 )
-def test_action_without_an_address_is_told_by_its_type(invoked: dict[str, str], where: str) -> None:
+def test_action_without_an_address_is_reported_by_its_type(
+    invoked: dict[str, str], where: str
+) -> None:
     """The refusal would name nothing."""
     entry = {"action_invocation": invoked or {"trigger": "after_create"}}
     assert told(deferred_action_invocations=[entry]) == [("refused", "action/foreign", where)]

@@ -110,7 +110,7 @@ def test_command_for_a_group_is_that_of_auto_scaling() -> None:
         "no cluster",
         "a moved fleet takes the name of another",
         "a moved fleet with another tag by hand",
-        "a wrong name that was mended by hand",
+        "a wrong name that was fixed by hand",
         "a name that was set by hand",
         "to a name that is not its own",
     ],
@@ -128,7 +128,7 @@ def test_fleet_with_the_tag_of_another_cluster_is_not_taken_back() -> None:
     assert ("refused", "cluster/foreign") in found(shown)
 
 
-def test_tag_that_the_state_has_wrong_too_is_mended_by_hand() -> None:
+def test_tag_that_the_state_has_wrong_too_is_fixed_by_hand() -> None:
     """After `terraform apply -refresh-only` nothing shows that it was changed by hand."""
     (finding,) = guard(changed({**OWN, "fleet": "primary-smal"}, OWN), GuardPolicy())
     assert finding.severity == "refused"

@@ -63,7 +63,7 @@ def test_block_of_a_fleet_that_the_root_has_not_is_refused_by_name(
 
 
 @pytest.mark.parametrize("values", [[], {"cluster_name": "a", "fleets": None}, {"fleets": []}])
-def test_values_that_are_none_are_told_as_such(tmp_path: Path, values: object) -> None:
+def test_values_that_are_none_are_reported_as_such(tmp_path: Path, values: object) -> None:
     """A file that somebody broke must not become an exception."""
     found = foreign_files(module_with(tmp_path, block("a"), values=values), allowed={})
     assert found

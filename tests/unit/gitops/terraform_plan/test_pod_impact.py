@@ -18,7 +18,7 @@ def impacts(*objects: Pod | Node, change: list[str]) -> tuple[PodImpact, ...]:
     return pod_impacts(planned, make_snapshot(*objects), make_settings(LARGE))
 
 
-def test_pods_of_a_destroyed_fleet_are_told_where_they_would_go() -> None:
+def test_pods_of_a_destroyed_fleet_are_reported_where_they_would_go() -> None:
     """The reviewer approves the end of nodes that serve people."""
     pods = (make_pod("x", node="a"), make_pod("y", node="b"), make_pod("elsewhere", node="c"))
     others = (make_node("c", LARGE),)

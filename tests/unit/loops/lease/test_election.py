@@ -61,7 +61,7 @@ def test_dead_leader_is_followed_after_the_lease_duration_and_not_before() -> No
     assert field.lease.record.transitions == 1
 
 
-def test_candidate_that_is_told_of_each_renewal_takes_over_within_the_lease_duration() -> None:
+def test_candidate_that_is_reported_each_renewal_takes_over_within_the_lease_duration() -> None:
     """The watch on the Lease saves the pause between two looks."""
     field = Field()
     first, second = field.add(), field.add()

@@ -148,7 +148,7 @@ class SlowDays:
         return ""
 
 
-def test_lead_that_lapsed_and_came_back_is_told_again() -> None:
+def test_lead_that_lapsed_and_came_back_is_reported_again() -> None:
     """What a cycle could not do in between would wait for the next event."""
     days, gained = SlowDays(), threading.Semaphore(0)
     election = Election(days, "one", QUICK, SystemClock().now, lambda: days.seconds)

@@ -102,7 +102,7 @@ def test_target_that_cannot_be_lowered_closes_no_fleet() -> None:
 def test_demand_moves_on_from_a_fleet_that_is_denied(error: type[PortError]) -> None:
     """The cheapest fleet was asked for in every plan, and the pods waited."""
     scene = Scene()
-    spare = scene.add_dearer()
+    spare = scene.add_expensive()
     scene.world.add_pod(make_pod("pod", cpu="3", sector="primary"))
     denied = error("fleet", "UnauthorizedOperation: you are not authorized")
     scene.world.fail_next("set_target_capacity", denied, times=30)

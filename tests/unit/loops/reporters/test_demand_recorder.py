@@ -114,7 +114,7 @@ def test_pods_that_come_with_nodes_and_names_of_pods_are_not_recorded() -> None:
     assert b'"web"' not in log.lines
 
 
-def test_lines_that_the_log_did_not_take_are_told_with_the_next_plan() -> None:
+def test_lines_that_the_log_did_not_take_are_reported_with_the_next_plan() -> None:
     """A slow disk would leave holes in the record."""
     log = Log()
     recorder = DemandRecorder(log, KEEP_SECONDS, log.counts.append)

@@ -1,4 +1,4 @@
-"""Drift is told once per change."""
+"""Drift is reported once per change."""
 
 from structlog.testing import capture_logs
 
@@ -20,7 +20,7 @@ def missing(fleet: str, region: Region = HOME) -> LiveDrift:
 
 
 class Scene:
-    """A reporter, what it compares with, and what it told."""
+    """A reporter, what it compares with, and what it sent."""
 
     def __init__(self) -> None:
         self.found: tuple[LiveDrift, ...] = ()
@@ -35,7 +35,7 @@ class Scene:
         self.reporter.plan_made(Snapshot(at=NOW, cloud=cloud), PLAN)
 
 
-def test_drift_is_told_when_it_begins_and_when_it_ends() -> None:
+def test_drift_is_reported_when_it_begins_and_when_it_ends() -> None:
     """A message a cycle would be muted within the hour."""
     scene = Scene()
     with capture_logs() as logs:
@@ -49,7 +49,7 @@ def test_drift_is_told_when_it_begins_and_when_it_ends() -> None:
 
 
 def test_region_that_falls_silent_ends_nothing() -> None:
-    """No answer is no proof that somebody mended it."""
+    """No answer is no proof that somebody fixed it."""
     scene = Scene()
     scene.cycle(missing("a", AWAY))
     scene.cycle(silent=frozenset({AWAY}))

@@ -1,4 +1,4 @@
-"""The capacity loop as Events: who is told what, and what is not worth an Event."""
+"""The capacity loop as Events: which object gets which, and what is not worth an Event."""
 
 from collections import Counter
 from dataclasses import replace
@@ -199,7 +199,7 @@ def test_node_hears_of_its_drain_its_rescue_and_its_end() -> None:
     assert {(each.kind, each.namespace, each.uid) for each in events} == {("Node", "", "n1")}
 
 
-def test_node_hears_why_it_stays_unless_time_alone_will_mend_it() -> None:
+def test_node_gets_the_reason_why_it_stays_unless_time_alone_ends_that() -> None:
     """A thousand nodes that wait out their idle time are no news."""
     kept = (
         Kept(node=NODE, code="no-destination", detail="web/api-1 fits nowhere else"),
@@ -242,7 +242,7 @@ def test_storm_of_pending_pods_makes_a_bounded_number_of_events() -> None:
     assert len(told(replace(PLAN, unplaceable=found))) == PODS_MAX
 
 
-def test_storm_is_told_of_every_workload_and_not_of_the_first_namespace_only() -> None:
+def test_storm_is_reported_every_workload_and_not_of_the_first_namespace_only() -> None:
     """The owner of the five hundred and first pod looks at its Job."""
     reason = Reason(fleet="f", region=HOME, code="max-capacity", detail="200 of 200")
     pods = [
@@ -267,7 +267,7 @@ def test_storm_is_told_of_every_workload_and_not_of_the_first_namespace_only() -
     assert told_pods == {"aaa": 250, "zzz": 250}
 
 
-def test_cluster_that_is_not_proven_is_told_on_its_own_namespace_and_so_is_the_end_of_it() -> None:
+def test_cluster_that_is_not_proven_is_reported_on_its_own_namespace_and_so_is_its_end() -> None:
     """People look at Events before they look at the log of a pod in another namespace."""
     events = Told()
     reporter = EventReporter(events)

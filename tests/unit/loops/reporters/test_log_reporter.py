@@ -92,7 +92,7 @@ def test_raise_names_the_pods_that_took_the_places(scene: Scene) -> None:
 def test_trouble_has_its_own_event_and_level(
     scene: Scene, kind: OutcomeKind, event: str, level: str
 ) -> None:
-    """An alert on errors must not fire for what the loop mends by itself."""
+    """An alert on errors must not fire for what the loop fixes by itself."""
     scene.cycle(raised(kind, detail="fleet-1: no"))
     (found,) = scene.logged(event)
     assert found["log_level"] == level
@@ -112,7 +112,9 @@ def test_repeated_trouble_is_said_once_in_two_minutes(scene: Scene) -> None:
 
 
 @pytest.mark.parametrize("kind", ["failed", "applied"])
-def test_fleets_of_one_name_are_told_apart_by_their_region(scene: Scene, kind: OutcomeKind) -> None:
+def test_fleets_of_one_name_are_distinguished_by_their_region(
+    scene: Scene, kind: OutcomeKind
+) -> None:
     """A purchase in the second region, or its refusal, was missing from the log."""
     scene.cycle(raised(kind), raised(kind, region=AWAY))
     told = scene.logged(f"action_{kind}")
@@ -122,7 +124,7 @@ def test_fleets_of_one_name_are_told_apart_by_their_region(scene: Scene, kind: O
     ]
 
 
-def test_removal_that_waits_in_two_regions_is_told_of_each(scene: Scene) -> None:
+def test_removal_that_waits_in_two_regions_is_reported_each(scene: Scene) -> None:
     """Whoever waits for the one that is left would look in the wrong region."""
     here = replace(failing(""), removal="2 nodes left")
     for _ in range(2):
@@ -160,7 +162,7 @@ def test_many_unplaceable_pods_are_counted(scene: Scene) -> None:
 
 
 def test_quiet_cycles_are_summed_up_at_the_logging_interval(scene: Scene) -> None:
-    """A silent log cannot be told from a stuck program."""
+    """A silent log looks like a stuck program."""
     for second in range(0, 250, 10):
         scene.seconds = second
         scene.cycle()
@@ -168,7 +170,7 @@ def test_quiet_cycles_are_summed_up_at_the_logging_interval(scene: Scene) -> Non
     assert len(scene.logged("cycle_ended", "debug")) == 22
 
 
-def test_slow_cycle_is_told_of_though_nothing_changed(scene: Scene) -> None:
+def test_slow_cycle_is_reported_though_nothing_changed(scene: Scene) -> None:
     """Pods waited for it, and nobody could tell what took so long."""
     for seconds in (0.1, SLOW_CYCLE_SECONDS, 0.1):
         scene.cycle(seconds=seconds)
@@ -194,10 +196,10 @@ def test_failed_cycles_are_said_once_while_they_last(scene: Scene) -> None:
 def test_failed_cycle_is_not_said_again_for_other_numbers(scene: Scene) -> None:
     """A cluster that is silent is so for longer each time, which is no other failure."""
     for seconds in (64, 67, 70):
-        scene.cycle(error=Unavailable("cluster", f"pods not heard of for {seconds} s"))
+        scene.cycle(error=Unavailable("cluster", f"no answer about pods for {seconds} s"))
     scene.cycle(error=Unavailable("fleets of us-west-2", "no answer"))
     reasons = [each["reason"] for each in scene.logged("cycle_failed")]
-    assert reasons == ["cluster: pods not heard of for 64 s", "fleets of us-west-2: no answer"]
+    assert reasons == ["cluster: no answer about pods for 64 s", "fleets of us-west-2: no answer"]
 
 
 def test_held_node_is_reported(scene: Scene) -> None:
@@ -211,7 +213,7 @@ def test_held_node_is_reported(scene: Scene) -> None:
 
 
 def test_fleet_that_fails_and_recovers_is_said_once_each(scene: Scene) -> None:
-    """Without it nobody sees why a dearer fleet grew."""
+    """Without it nobody sees why a more expensive fleet grew."""
     scene.cycle(fleets=(failing("UnfulfillableCapacity; until 12:00:00"),))
     scene.cycle(fleets=(failing("UnfulfillableCapacity; until 12:01:00"),))
     scene.cycle(fleets=(failing(""),))
@@ -244,7 +246,7 @@ def test_orphans_are_said_once(scene: Scene) -> None:
     assert event["instances"] == 3
 
 
-def test_verdict_on_the_cluster_is_told_at_start_at_each_change_and_while_it_is_wrong(
+def test_verdict_on_the_cluster_is_reported_at_start_at_each_change_and_while_it_is_wrong(
     scene: Scene,
 ) -> None:
     """A wrong kube-context would show only in what is not done."""
@@ -279,14 +281,14 @@ def test_planning_that_fails_is_an_error_with_the_words_of_the_bug(scene: Scene)
     assert len(scene.logged("planning_failed")) == 3
 
 
-def test_clock_that_is_wrong_is_told_now_and_then(scene: Scene) -> None:
+def test_clock_that_is_wrong_is_reported_now_and_then(scene: Scene) -> None:
     """Nothing would be removed, and nobody would know that a clock is the cause."""
     for ahead in (0, 120, 3600, 3600, -3600):
         scene.cycle(clock_skew_seconds=ahead)
     assert [e["ahead_seconds"] for e in scene.logged("clock_skewed", "error")] == [3600]
 
 
-def test_fleet_that_is_left_out_is_told_once_with_its_reason(scene: Scene) -> None:
+def test_fleet_that_is_left_out_is_reported_once_with_its_reason(scene: Scene) -> None:
     """It would seem missing, or to be the one that is scaled."""
     left_out = (Ignored(code="same-name", kind="Fleet", name="fleet-a"),)
     scene.cycle(ignored=left_out)
@@ -295,7 +297,7 @@ def test_fleet_that_is_left_out_is_told_once_with_its_reason(scene: Scene) -> No
     assert (told["fleet_id"], "an older fleet" in told["reason"]) == ("fleet-a", True)
 
 
-def test_object_that_cannot_be_read_is_told_with_the_reason(scene: Scene) -> None:
+def test_object_that_cannot_be_read_is_reported_with_the_reason(scene: Scene) -> None:
     """Its name alone sends people through the whole object."""
     why = "status.allocatable is missing"
     scene.cycle(ignored=(Ignored(code="unreadable", kind="Node", name="n1", detail=why),))
@@ -311,7 +313,7 @@ def test_pods_without_a_sector_are_in_the_summary_as_soon_as_one_waits(scene: Sc
     assert [e["pods_without_sector"] for e in scene.logged("cycle_ended")] == [0, 1]
 
 
-def test_pod_of_an_unknown_sector_is_told_without_a_fleet(scene: Scene) -> None:
+def test_pod_of_an_unknown_sector_is_reported_without_a_fleet(scene: Scene) -> None:
     """There is none that could be named, and "- (us-west-2)" is none either."""
     reason = Reason(fleet="", region=HOME, code="no-sector", detail="primry")
     scene.cycle(unplaceable=(replace(unplaced("a"), reasons=(reason,)),))

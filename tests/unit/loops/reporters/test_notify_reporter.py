@@ -18,7 +18,7 @@ from tests.unit.loops.reporters.reported import FREE, failing, raised, unplaced
 
 
 class Scene:
-    """A reporter and what it told."""
+    """A reporter and what it sent."""
 
     def __init__(self) -> None:
         self.seconds = 0.0
@@ -59,7 +59,7 @@ def scene() -> Scene:
     return Scene()
 
 
-def test_bought_capacity_is_told_with_its_reason(scene: Scene) -> None:
+def test_bought_capacity_is_reported_with_its_reason(scene: Scene) -> None:
     """The team wants to know why the bill grows."""
     scene.cycle(raised("applied"))
     assert scene.told == [
@@ -67,15 +67,15 @@ def test_bought_capacity_is_told_with_its_reason(scene: Scene) -> None:
     ]
 
 
-def test_fleet_that_is_asked_for_nothing_is_told_once(scene: Scene) -> None:
-    """Demand quietly moves to dearer capacity, and nobody knows why."""
+def test_fleet_that_is_asked_for_nothing_is_logged_once(scene: Scene) -> None:
+    """Demand quietly moves to more expensive capacity, and nobody knows why."""
     for minute in range(3):
         scene.cycle(fleets=(failing(f"InsufficientInstanceCapacity; until 12:0{minute}:00"),))
     (told,) = scene.told
     assert told.startswith("primary-small (us-west-2) is not asked for nodes: Insufficient")
 
 
-def test_instance_that_is_held_is_told_with_the_reason_in_words(scene: Scene) -> None:
+def test_instance_that_is_held_is_reported_with_the_reason_in_words(scene: Scene) -> None:
     """A code alone sends its reader to the documentation."""
     detail = "pod ns/web runs on node n-1, which is not listed"
     held = Held(node=NodeName(""), instance="i-1", code="unlisted-node", detail=detail)
@@ -83,14 +83,14 @@ def test_instance_that_is_held_is_told_with_the_reason_in_words(scene: Scene) ->
     assert scene.told == [f"node of instance i-1 is held (unlisted-node): {held_in_words(held)}"]
 
 
-def test_planning_that_fails_is_told_once_an_hour(scene: Scene) -> None:
+def test_planning_that_fails_is_reported_once_an_hour(scene: Scene) -> None:
     """Interrupted nodes end with their pods until somebody reports the bug."""
     for _ in range(2):
         scene.cycle(no_removals_because="planning what may go fails: KeyError: 'x'")
     assert scene.told == ["no node is drained or ended: planning what may go fails: KeyError: 'x'"]
 
 
-def test_quarantined_pods_are_told(scene: Scene) -> None:
+def test_quarantined_pods_are_reported(scene: Scene) -> None:
     """A runaway that was stopped is a workload that does not run."""
     scene.cycle(unplaceable=(unplaced("web", "no-progress"),))
     assert scene.told == ["nothing can take pod ns/web: no-progress"]
@@ -103,7 +103,7 @@ def test_quiet_and_dry_cycles_tell_nothing(scene: Scene) -> None:
     assert scene.told == []
 
 
-def test_lasting_trouble_is_told_once_an_hour(scene: Scene) -> None:
+def test_lasting_trouble_is_reported_once_an_hour(scene: Scene) -> None:
     """One broken fleet must not fill the channel."""
     for _ in range(3):
         scene.cycle(raised("failed", detail="no"), unplaceable=(unplaced("giant"),))
@@ -117,7 +117,7 @@ def test_lasting_trouble_is_told_once_an_hour(scene: Scene) -> None:
     assert len(scene.told) == 2
 
 
-def test_failures_of_one_fleet_in_two_regions_are_both_told(scene: Scene) -> None:
+def test_failures_of_one_fleet_in_two_regions_are_both_reported(scene: Scene) -> None:
     """The channel named one region for an hour, and the other one bought nothing either."""
     scene.cycle(raised("failed", "no"), raised("failed", "neither", region=AWAY))
     (text,) = scene.told
@@ -134,7 +134,7 @@ def test_many_lines_are_one_short_message(scene: Scene) -> None:
     assert text.splitlines()[-1] == "and 5 more"
 
 
-def test_more_pods_than_can_be_remembered_are_told_once_an_hour(scene: Scene) -> None:
+def test_more_pods_than_can_be_remembered_are_reported_once_an_hour(scene: Scene) -> None:
     """A batch of 20,000 pods over `max_capacity` sent a message with every cycle."""
     crowd = tuple(unplaced(f"p-{n}") for n in range(2 * OBJECTS_MAX))
     for _ in range(3):
@@ -147,7 +147,7 @@ def test_more_pods_than_can_be_remembered_are_told_once_an_hour(scene: Scene) ->
     assert len(scene.told) == 3
 
 
-def test_cycle_that_cannot_plan_is_told_without_secrets(scene: Scene) -> None:
+def test_cycle_that_cannot_plan_is_reported_without_secrets(scene: Scene) -> None:
     """An outage of the API server is for people, its tokens are not."""
     error = Unavailable("api", "Authorization: Bearer abcdefghijklmnop was refused")
     scene.reporter.cycle_ended(CycleReport(number=1, error=error))
@@ -156,7 +156,7 @@ def test_cycle_that_cannot_plan_is_told_without_secrets(scene: Scene) -> None:
     assert "abcdefghijklmnop" not in text
 
 
-def test_what_was_noted_before_the_lead_was_lost_is_not_told_later(scene: Scene) -> None:
+def test_what_was_noted_before_the_lead_was_lost_is_not_reported_later(scene: Scene) -> None:
     """Hours later, as the leader again, it would tell of nodes that were bought long ago."""
     leads = True
     gated = GatedReporter(scene.reporter, lambda: leads)

@@ -221,7 +221,7 @@ def test_broken_file_beside_the_config_is_a_fault_of_the_head(
     assert fault in found.trouble
 
 
-def test_broken_catalogue_is_named_by_its_path_in_the_repository_and_told_once() -> None:
+def test_broken_catalogue_is_named_by_its_path_in_the_repository_and_reported_once() -> None:
     """The temporary file that it was read from is gone, and each commit gave it another name."""
     scene, broken = Scene(), {OURS: WITH_CATALOGUE, CATALOGUE: "[oops"}
     scene.look({OURS: CONFIG})
@@ -348,8 +348,8 @@ def test_config_that_the_branch_lost_sight_of_stays_in_force(
     assert (found.config.path, found.config.content) == (OURS, OF_OURS_BEFORE[OURS].encode())
     assert trouble in found.trouble
     assert found.remedy.startswith(remedy)
-    mended = scene.look({OURS: CONFIG.replace("3", "5")}, head, *older)
-    assert (mended.trouble, mended.remedy) == ("", "")
+    fixed = scene.look({OURS: CONFIG.replace("3", "5")}, head, *older)
+    assert (fixed.trouble, fixed.remedy) == ("", "")
 
 
 def test_copy_leaves_the_newest_files_beside_the_config_that_was_there_before() -> None:

@@ -52,5 +52,5 @@ def test_who_wakes_the_loop_ends_the_pause_of_a_failing_turn() -> None:
     schedule = PollSchedule(ManualClock(), 30, 600)
     schedule.failed(TIP)
     assert not schedule.turn_is_due()
-    schedule.hurry()
+    schedule.make_due()
     assert schedule.turn_is_due()

@@ -38,7 +38,7 @@ def cost(pods: list[Pod], fleets: tuple[FleetSettings, ...]) -> float:
 
 
 @pytest.mark.parametrize("count", [150, 170, 200, 400])
-def test_more_fleets_to_choose_from_make_no_plan_much_dearer(count: int) -> None:
+def test_more_fleets_to_choose_from_make_no_plan_much_more_expensive(count: int) -> None:
     """With four fleets 200 pods cost 16 % more than with one of the four alone."""
     pods = different(count)
     alone = min(cost(pods, (fleet,)) for fleet in FLEETS)

@@ -203,7 +203,7 @@ def test_new_node_of_a_batch_is_recognised_though_our_clock_is_wrong(ahead: floa
 def test_new_node_that_was_there_before_belongs_to_no_later_batch(
     told: float | None, age: float
 ) -> None:
-    """What a server told a while ago is no reason to drain a node without a new one."""
+    """What a server answered a while ago is no reason to drain a node without a new one."""
     rules = RollingUpdate(pause_seconds=0, canary_seconds=0)
     objects: list[Node | Pod] = [node("a", 9000), node("c", age), full("a"), full("c")]
     server_time = None if told is None else ago(told)

@@ -116,7 +116,10 @@ def test_no_batch_begins_in_an_outage_while_the_first_new_node_was_not_watched(
     made = made_of(*objects, *others, new="c", fleet_states=known)
     assert (state(made), marked(made)) == ("canary" if outage else "halted", {})
     if outage:
-        assert made.updates[0].because == "whether the first new node works cannot be told now"
+        assert (
+            made.updates[0].because
+            == "the first new node cannot be judged now (outage or clock difference)"
+        )
 
 
 BEGUN: dict[str, Any] = {"canary_version": NEW}

@@ -211,7 +211,7 @@ def test_limits_hold_an_expired_node(changed: dict[str, Any], code: str) -> None
 
 
 def test_explanation_says_what_a_node_must_go_for_whose_pods_fit_nowhere() -> None:
-    """It was told as used, without a word about its age or what EC2 announced."""
+    """It was shown as used, without a word about its age or what EC2 announced."""
     expiring = make_scene_fleet(expire_after_seconds=DAY, max_capacity=1)
     old = replace(make_node("a", expiring), created_at=ago(2 * DAY))
     plain = make_scene_fleet(max_capacity=1)

@@ -32,7 +32,7 @@ def test_pod_that_has_not_started_counts_from_its_creation() -> None:
 
 @pytest.mark.parametrize("started", [None, -3600, 3600], ids=["not-yet", "ahead", "behind"])
 def test_pod_that_waited_long_counts_from_its_binding(started: float | None) -> None:
-    """Bound a second ago it was evicted: its kubelet told no start, or has a wrong clock."""
+    """Bound a second ago it was evicted: its kubelet reported no start, or has a wrong clock."""
     nodes = unneeded("a", FLEET), make_node("b", FLEET)
     start = None if started is None else ago(started)
     for bound, code in ((1, "settling"), (300, None)):

@@ -77,7 +77,7 @@ def test_first_batch_of_a_version_is_one_node() -> None:
 
 
 def test_nothing_is_replaced_while_it_is_switched_off() -> None:
-    """Drift alone is told, and moves no pod."""
+    """Drift alone is reported, and moves no pod."""
     nodes = [node("a"), node("b")]
     live = make_fleet(FLEET, 2, launch_template_id="lt-1", launch_template_version=NEW)
     instances = [make_instance(n, live, launch_template_version=OLD) for n in nodes]
@@ -125,7 +125,7 @@ def test_empty_node_that_is_headroom_has_its_turn() -> None:
 
 
 def test_node_of_a_batch_whose_pods_fit_nowhere_says_so() -> None:
-    """It was told as used, though the update waits for it."""
+    """It was shown as used, though the update waits for it."""
     fleet = make_scene_fleet(max_capacity=2)
     nodes = [node("a", mark=1, fleet=fleet), node("c", 60, fleet=fleet)]
     made = made_of(*nodes, full("a"), full("c"), new="c", fleet=fleet)

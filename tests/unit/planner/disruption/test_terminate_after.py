@@ -182,7 +182,7 @@ def test_time_begins_again_before_the_pods_are_evicted() -> None:
     assert kinds == [TaintNode, AnnotateNode, AnnotateNode, EvictPod]
 
 
-def test_no_end_is_told_of_a_node_that_the_blast_radius_keeps() -> None:
+def test_no_end_is_reported_a_node_that_the_blast_radius_keeps() -> None:
     """Its time stands still, and the limit holds after it: it was "ended in 1h" for ever."""
     settings = make_settings(FLEET, blast_radius=BlastRadius(pods=1, percent=False))
     owner = Owner(kind="StatefulSet", name="web", uid="")

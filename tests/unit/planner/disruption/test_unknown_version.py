@@ -97,7 +97,7 @@ def test_new_node_of_a_batch_is_not_idle_while_the_number_is_unknown() -> None:
 
 
 def test_no_batch_begins_while_the_number_is_unknown() -> None:
-    """Its new nodes could not be told from the old ones, and others were asked for each time."""
+    """Its new nodes looked like the old ones, and others were asked for each time."""
     made = unknown(*OBJECTS, types=("m7g.large",))
     assert (state(made), marked(made), targets(made)) == ("paused", {}, [])
     assert kept(made)["a"] == "rolling-update"

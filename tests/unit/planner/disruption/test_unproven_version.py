@@ -103,7 +103,7 @@ def test_consolidation_buys_no_node_of_a_halted_version(
 
 
 def test_other_fleet_in_whose_place_a_halted_one_would_come_says_so() -> None:
-    """Whoever asks why the dearer node stays must find the update."""
+    """Whoever asks why the more expensive node stays must find the update."""
     dear = replace(DEAR, max_capacity=1, **OLDEST)
     old: list[Node | Pod] = [node("old", fleet=CHEAP), on("old", cpu="7500m")]
     one: list[Node | Pod] = [node("d", 9000, fleet=dear), on("d", cpu="7500m")]

@@ -73,7 +73,7 @@ def test_nodes_that_may_go_whichever_zone_a_new_one_comes_up_in_go_first() -> No
     assert marked(made_of(nodes[0], pinned("a"), fleet=FLEET)) == {"a": "8/1"}
 
 
-def test_fleet_of_which_no_zone_is_told_may_launch_where_its_nodes_are() -> None:
+def test_fleet_of_which_no_zone_is_known_may_launch_where_its_nodes_are() -> None:
     """Its pods with volumes would keep their old nodes for good."""
     assert marked(made_of(node("a", zone=ZONES[0]), pinned("a"))) == {"a": "8/1"}
 
@@ -208,7 +208,7 @@ def test_update_rests_for_an_hour_after_two_nodes_that_came_in_vain(
 
 
 def test_each_further_node_in_vain_doubles_the_rest() -> None:
-    """One that is mended soon is noticed soon, one that is not costs little."""
+    """One that is fixed soon is noticed soon, one that is not costs little."""
     nodes = [node(name, annotations=in_vain(seconds=7000)) for name in "abc"]
     assert state(made_of(*nodes, node("d"), *map(full, "abcd"))) == "resting"
     assert state(made_of(*nodes[:2], node("d"), *map(full, "abd"))) == "waiting"
@@ -233,7 +233,7 @@ def test_update_rests_while_no_node_may_be_asked_for_again() -> None:
 
 
 def test_resumed_update_forgets_what_came_in_vain() -> None:
-    """Whoever has mended the webhook need not wait."""
+    """Whoever has fixed the webhook need not wait."""
     nodes = [node(name, annotations=in_vain()) for name in "ab"]
     made = made_of(*nodes, *map(full, "ab"), resumed_updates=(FLEET.name,))
     gone = {(n, key) for n, key, value in annotations_set(made) if value is None}

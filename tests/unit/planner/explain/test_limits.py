@@ -135,7 +135,7 @@ def test_raise_limit_below_the_price_of_a_node_is_not_waited_for() -> None:
     assert found.change == ("raise raise_limits.hourly_usd_per_cycle to 0.2500",)
 
 
-def test_nominated_pod_is_told_that_it_preempts() -> None:
+def test_nominated_pod_is_reported_that_it_preempts() -> None:
     """The node's free room is too small for it, and it was said to take the pod by every filter."""
     node = make_node("n", FLEET)
     taken = make_pod("low", node="n", cpu="3", priority=0)

@@ -356,7 +356,7 @@ def test_explaining_changes_no_plan() -> None:
     assert labelled(app="db") == pods[0].labels
 
 
-def test_quarantined_pod_is_told_what_to_mend() -> None:
+def test_reason_of_a_quarantined_pod_says_what_to_fix() -> None:
     """`no-progress` alone would send its owner to look for room that there is."""
     fleet = make_fleet_settings("small", labels={"team": "data"})
     pod = make_pod(node_selector={"team": "data"}, sector="primary")

@@ -70,7 +70,7 @@ def planned(
 
 
 def test_node_of_a_found_group_has_the_devices_of_its_type_before_they_register() -> None:
-    """The pod that it was launched for would get a second node of a dearer group."""
+    """The pod that it was launched for would get a second node of a more expensive group."""
     types = {each.name: each for each in (machine("cheap.type", "1"), machine("dear.type", "3"))}
     settings = make_settings(discovery=Discovery(types=types))
     groups = group("cheap", 1), group("dear", 0)

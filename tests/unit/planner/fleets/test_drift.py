@@ -1,4 +1,4 @@
-"""Nodes that their fleet would launch otherwise: what is told of them, and what is not known."""
+"""Nodes that their fleet would launch otherwise: what is reported, and what is not known."""
 
 from dataclasses import replace
 from typing import Any

@@ -163,7 +163,7 @@ def test_minimum_is_kept_in_the_home_region_only() -> None:
 
 
 def test_recovered_fleet_is_preferred_again_without_moving_anything_back() -> None:
-    """Clusters would stay in the dearer region after the shortage is over."""
+    """Clusters would stay in the more expensive region after the shortage is over."""
     fleet = make_fleet_settings(cpu=4, regions=(HOME, AWAY))
     away = make_node("away", fleet, region=AWAY)
     cloud = make_cloud(
@@ -288,7 +288,7 @@ def test_fleet_of_the_same_sector_waits_before_it_stands_in_for_a_silent_one() -
         (
             "primary-b",
             "fleet-unavailable",
-            "demand moves to this fleet once another has not answered for a while",
+            "the preferred fleets do not answer; demand moves to this fleet if that lasts",
         ),
     ]
     since = SavedFleetState(fleet="primary-a", region=HOME, silent_since=ago(3600))

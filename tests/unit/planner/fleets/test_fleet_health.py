@@ -160,7 +160,7 @@ def test_each_launch_is_progress() -> None:
 
 
 def test_fleet_that_reaches_its_target_is_available_at_once() -> None:
-    """New demand would stay on the dearer fleet although the cheaper one works again."""
+    """New demand would stay on the more expensive fleet although the cheaper one works again."""
     before = SavedFleetState(fleet=FLEET.name, region=HOME, below_target_since=ago(5000))
     made = planned(make_fleet(FLEET, 2, fulfilled_capacity=2.0), before)
     assert not closed(made)

@@ -15,7 +15,7 @@ from reconciler.model.text import rfc3339
 from reconciler.planner.fleets.instances.in_service import in_service
 from reconciler.planner.fleets.instances.orphans import Orphans, find_orphans
 from reconciler.planner.fleets.instances.protected_instances import still_protected
-from reconciler.planner.fleets.instances.stuck import find_hole
+from reconciler.planner.fleets.instances.stuck import find_pod_on_missing_node
 from reconciler.planner.planner import plan
 from tests.builders import (
     AWAY,
@@ -122,7 +122,7 @@ def test_only_a_pod_at_work_proves_a_node_that_is_not_listed(
     """Finished pods of a node that is long gone would keep every stuck instance."""
     pods = [make_pod(name, node="missing", **changed) for name in ("b", "a")]
     others = make_pod("waits"), make_pod("c", node="n"), make_node("n")
-    hole = find_hole(make_snapshot(*pods, *others))
+    hole = find_pod_on_missing_node(make_snapshot(*pods, *others))
     assert (hole is not None) is proves
     if hole is not None:
         assert hole.key.name == "a"

@@ -76,7 +76,7 @@ def test_other_expanders_break_their_ties_by_it(expander: str) -> None:
 
 
 def test_much_cheaper_fleet_is_bought_from_all_the_same() -> None:
-    """One notice would make the cluster dearer by half."""
+    """One notice would make the cluster more expensive by half."""
     dear = replace(B, usd_per_hour=Decimal("0.15"))
     assert bought(A, dear, pools=(pool(),)) == {A.name: 1}
     assert bought(A, replace(B, usd_per_hour=Decimal("0.103")), pools=(pool(),)) == {B.name: 1}

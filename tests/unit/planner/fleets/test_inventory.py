@@ -109,7 +109,7 @@ def test_target_of_a_group_above_its_maximum_is_not_taken_back() -> None:
     assert made.actions == ()
 
 
-def test_second_fleet_of_a_name_is_left_out_and_told() -> None:
+def test_second_fleet_of_a_name_is_left_out_and_reported() -> None:
     """Its instances run and cost, and nothing would say why they are not used."""
     settings = make_fleet_settings()
     first = make_fleet(settings, 1, id=FleetId("fleet-a"), created_at=ago(60))

@@ -32,7 +32,7 @@ VCPU_LIMIT = (
     ],
 )
 def test_code_says_what_a_launch_lacks(code: str, kind: FailureKind) -> None:
-    """No instance type, size or zone mends a template or raises a quota."""
+    """No instance type, size or zone fixes a template or raises a quota."""
     event = FleetEvent(at=ago(60), code=code, message="more capacity than the limit")
     assert kind_of_launch_error(event) == kind
 

@@ -234,7 +234,7 @@ def test_least_that_was_seen_counts_beside_larger_nodes() -> None:
 def test_device_of_a_node_that_has_just_come_is_counted_on(
     seconds: float, bought: list[str]
 ) -> None:
-    """Its plugin registers later: until then the pod would be bought for again, and dearer."""
+    """Its plugin registers later: until then the pod would be bought for again, for more."""
     a = make_fleet_settings("a", options=(make_option("a.type", nvidia__gpu=1),))
     b = make_fleet_settings("b", options=(make_option("b.type", nvidia__gpu=1, price="2"),))
     bare = amounts(cpu=4, memory="16Gi", pods=58)
@@ -261,7 +261,7 @@ def test_what_was_remembered_is_forgotten_when_the_fleet_launches_something_else
     assert offered_later(fleet_states, other) == "12Gi"
 
 
-def test_what_was_remembered_outlasts_a_cycle_in_which_the_template_is_not_told() -> None:
+def test_what_was_remembered_outlasts_a_cycle_in_which_the_template_is_unknown() -> None:
     """One failed DescribeLaunchTemplates, and a node was bought that the pods do not fit on."""
     before = remembered_from(FLEET, smaller("14Gi"), launch_template_version="2")
     old = smaller("10Gi")
@@ -271,7 +271,7 @@ def test_what_was_remembered_outlasts_a_cycle_in_which_the_template_is_not_told(
     assert offered_later(known, launch_template_version="3") == "12Gi"
 
 
-def test_what_is_offered_is_learned_also_where_the_template_is_never_told() -> None:
+def test_what_is_offered_is_learned_also_where_the_template_stays_unknown() -> None:
     """The right to read launch templates is optional."""
     before = remembered_from(FLEET, smaller("14Gi"), launch_template_version="$Latest")
     known = remembered_from(

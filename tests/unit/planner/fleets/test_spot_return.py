@@ -42,7 +42,7 @@ from tests.unit.planner.placed import raised
 
 
 def test_batch_is_as_large_as_the_budget_allows_and_cheapest_first() -> None:
-    """Every node at once would be an outage, and the dearest moves buy the same saving."""
+    """Every node at once would be an outage, and the most expensive moves buy the same saving."""
     nodes = [stand_in(name) for name in "abc"]
     pods = [*busy(nodes[0], 3), *busy(nodes[1], 1), *busy(nodes[2], 2)]
     made = planned(*nodes, pods=pods)

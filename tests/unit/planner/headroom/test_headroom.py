@@ -151,7 +151,7 @@ def test_percentage_is_of_what_the_sectors_pods_ask_for() -> None:
     assert raises(planned(headroom=half)) == {}
 
 
-def test_what_cannot_be_bought_is_told_and_refuses_no_pod() -> None:
+def test_what_cannot_be_bought_is_reported_and_refuses_no_pod() -> None:
     """Headroom comes after demand: it must not take a pod's place or its money."""
     fleet = make_fleet_settings(cpu=4, max_capacity=2)
     made = planned(*make_pods(2, cpu=4), fleets=(fleet,))

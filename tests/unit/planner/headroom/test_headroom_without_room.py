@@ -1,4 +1,4 @@
-"""Headroom that no node could hold is told as missing; it had been left out without a word."""
+"""Headroom that no node could hold is reported as missing; it had been left out without a word."""
 
 from dataclasses import replace
 
@@ -26,7 +26,7 @@ ITEMS = (
 )
 
 
-def test_headroom_without_a_group_is_told() -> None:
+def test_headroom_without_a_group_is_reported() -> None:
     """Nothing said that the config keeps no room: no group had the cluster's tags."""
     items = tuple(replace(item, sector="") for item in ITEMS)
     settings = make_settings(discovery=Discovery(types={}), headroom=items)
@@ -38,7 +38,7 @@ def test_headroom_without_a_group_is_told() -> None:
     ]
 
 
-def test_headroom_of_nodes_of_which_nothing_is_known_is_told() -> None:
+def test_headroom_of_nodes_of_which_nothing_is_known_is_reported() -> None:
     """A piece without a size fits everywhere: `nodes` had its room on a node without any."""
     unknown = InstanceOption(instance_type="x1", resources=FrozenMap(), usd_per_hour=None)
     fleet = make_fleet_settings(options=(unknown,))
@@ -51,7 +51,7 @@ def test_headroom_of_nodes_of_which_nothing_is_known_is_told() -> None:
 
 
 @pytest.mark.parametrize("departing", [False, True])
-def test_headroom_of_a_sector_whose_fleets_are_to_go_is_told(*, departing: bool) -> None:
+def test_headroom_of_a_sector_whose_fleets_are_to_go_is_reported(*, departing: bool) -> None:
     """A share of what pods ask for is left out only while none runs."""
     fleet = replace(FLEET, departing=departing)
     items = (*ITEMS, Headroom(sector="primary", percent=50))

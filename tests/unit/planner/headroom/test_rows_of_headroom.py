@@ -71,7 +71,7 @@ def test_headroom_lies_on_nodes_that_the_minimum_keeps() -> None:
 
 
 def test_headroom_lies_on_the_cheaper_of_two_empty_nodes() -> None:
-    """The dearer one, by the order of their names, was kept."""
+    """The more expensive one, by the order of their names, was kept."""
     nodes = unneeded("a-dear", STEADY), unneeded("b-cheap", SPOT)
     assert begun(planned(*nodes)) == ["a-dear"]
     assert begun(planned(unneeded("a-dear", STEADY), launching=1)) == ["a-dear"]
@@ -171,7 +171,7 @@ def test_a_stand_in_that_holds_headroom_goes_back_to_spot() -> None:
     assert fallback.waits == "primary-small had its last error 1m ago: 29m to go"
 
 
-def test_what_a_stand_in_with_headroom_waits_for_is_told() -> None:
+def test_what_a_stand_in_with_headroom_waits_for_is_reported() -> None:
     """Its spot fleet was back, and nothing said why the node still ran."""
     full = replace(SPOT, max_capacity=0)
     made = planned(stand_in(), fleets=(full, STEADY), spot_return=SpotReturn())

@@ -135,7 +135,7 @@ def test_spread_allows_the_domains_within_max_skew(
         assert ("pod" in places(pod, *zones, *running)) == (zone in expected)
 
 
-def test_spread_counts_only_nodes_that_the_pod_may_use_unless_told_otherwise() -> None:
+def test_spread_counts_only_nodes_that_the_pod_may_use_by_default() -> None:
     """A zone that the pod cannot enter would keep it out of every other."""
     pod = make_pod(
         labels={"app": "a"}, topology_spread=(spread(ZONE, app="a"),), node_selector={"pool": "x"}

@@ -101,7 +101,7 @@ def test_labels_are_compared_with_a_limited_number_of_lines() -> None:
     assert len(few.coverage.of(web("x"))) == 10
 
 
-def test_budgets_that_have_a_label_in_common_are_told_apart_by_another() -> None:
+def test_budgets_that_have_a_label_in_common_are_distinguished_by_another() -> None:
     """The budgets of a thousand releases would all be compared with the pods of each."""
     selectors = [lines(i, 20, app=f"a{i}", by="helm") for i in range(1000)]
     ledger = BudgetLedger([budget(0, f"b{i:04}", selector=s) for i, s in enumerate(selectors)])
@@ -138,7 +138,7 @@ def test_change_of_one_budget_has_pods_compared_with_that_one_only() -> None:
         assert CountedLine.compared == len(pods) * (10 * new + 7)
 
 
-def test_budgets_are_told_apart_after_a_change_as_they_would_be_at_first() -> None:
+def test_budgets_are_distinguished_after_a_change_as_they_would_be_at_first() -> None:
     """Numbers of an earlier plan would name budgets beside those that cover the pod."""
     pods = [web(f"p{i}", namespace="renumbered") for i in range(2)]
     first, second, third = (

@@ -242,7 +242,7 @@ def test_critical_pods_stay_only_where_the_policy_asks_for_it() -> None:
         ({"unreadable": True, "owner": "DaemonSet"}, Verdict.BLOCK, "unreadable"),
     ],
 )
-def test_pod_that_needs_no_moving_is_told_apart(
+def test_pod_that_needs_no_moving_is_distinguished(
     changed: dict[str, Any], verdict: Verdict, code: str
 ) -> None:
     """Daemons would be evicted in vain, pods evicted twice, or unread ones lost."""

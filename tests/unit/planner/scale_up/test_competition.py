@@ -66,7 +66,7 @@ def test_claim_for_one_pod_only_serves_the_first_of_two_waiting() -> None:
 def test_claim_for_one_pod_only_is_not_kept_for_a_pod_that_runs_nowhere(
     changed: dict[str, Any], served: str
 ) -> None:
-    """A broken pod of an older ReplicaSet would keep its mended successor waiting for ever."""
+    """A broken pod of an older ReplicaSet would keep its fixed successor waiting for ever."""
     claim = PersistentVolumeClaim(
         namespace="ns", name="data", volume_name="pv", access_modes=("ReadWriteOncePod",)
     )
@@ -162,7 +162,7 @@ def test_pod_that_fits_nowhere_changes_nothing_for_the_others() -> None:
 
 
 def test_room_on_nodes_of_another_sector_is_counted_by_the_lower_bound() -> None:
-    """A bound that sums what sectors need alone would call a dearer plan the cheapest one."""
+    """A bound that sums what sectors need alone would call an expensive plan the cheapest one."""
     fleets = (
         make_fleet_settings(sector="a", price="0.10"),
         make_fleet_settings("large", sector="b", price="0.80", cpu=16, memory="64Gi"),

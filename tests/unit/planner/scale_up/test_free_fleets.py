@@ -153,7 +153,7 @@ def test_free_node_replaces_a_paid_one_at_a_limit_of_money_and_beyond(limit: str
 def test_purchase_of_free_nodes_is_not_repeated_while_they_launch(
     fleets: tuple[FleetSettings, ...],
 ) -> None:
-    """Launching nodes counted as dearer than new ones, which cost nothing."""
+    """Launching nodes counted as more expensive than new ones, which cost nothing."""
     pods = [
         make_pod(f"p{n}", cpu=f"{700 + 130 * (n % 9)}m", memory=f"{500 + n}Mi") for n in range(40)
     ]

@@ -51,7 +51,7 @@ def _served(made: Plan) -> dict[str, int]:
     return Counter(placed.pod.name.split("-")[0] for placed in made.placements)
 
 
-def test_node_that_is_dearer_than_all_the_money_is_not_bought_for_the_highest_priority() -> None:
+def test_node_that_costs_more_than_all_the_money_is_not_bought_for_the_highest_priority() -> None:
     """Its pods waited for ever, while the money went to cheap nodes for lower priorities."""
     fleets = [fleet("m4", 4, "0.152"), fleet("m16", 16, "0.56")]
     low = make_pods(2, "low", cpu=3, node_selector={"size": "m4"})
@@ -188,7 +188,7 @@ def test_what_must_be_near_a_lower_priority_is_served_in_the_plan_that_buys_for_
 
 
 def test_many_priorities_are_served_from_the_highest_down() -> None:
-    """Each one loses its node to others below it as long as only two are told apart."""
+    """Each one loses its node to others below it while only two are distinguished."""
     single = [
         make_pod(
             f"high{n}-0",

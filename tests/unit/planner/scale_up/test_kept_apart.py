@@ -103,7 +103,7 @@ def test_zone_that_others_need_free_is_left_to_them(changed: dict[str, Any]) -> 
 
 
 def test_standbys_keep_a_zone_though_it_is_the_cheapest() -> None:
-    """A dearer zone is no loss where the cheapest is the only one that others may have."""
+    """A more expensive zone is no loss where the cheapest is the only one that others may have."""
     cheap, dear = fleets(None, None, cpu=4)
     dear = make_fleet_settings(
         ZONES[1], cpu=4, memory="64Gi", zone=ZONES[1], price="0.35", over_subscription=0.0

@@ -21,7 +21,7 @@ EITHER = requiring("sector", "In", "a", "b")
 def test_limit_of_a_sector_that_does_not_bind_changes_no_purchase(
     limit: str, bought: dict[str, int]
 ) -> None:
-    """Whatever its limit, the dearer sector is not to be asked first."""
+    """Whatever its limit, the more expensive sector is not to be asked first."""
     fleets = (
         make_fleet_settings(sector="a", price="0.40"),
         make_fleet_settings(sector="b", price="0.20"),
@@ -58,7 +58,7 @@ def test_priorities_share_a_node_where_the_limit_of_a_sector_does_not_bind() -> 
     ids=["cheaper", "alike"],
 )
 @pytest.mark.parametrize("priorities", [1, 4])
-def test_limits_of_sectors_are_used_before_dearer_ones(
+def test_limits_of_sectors_are_used_before_more_expensive_ones(
     prices: tuple[str, str], limits: dict[str, str], bought: dict[str, int], priorities: int
 ) -> None:
     """As the cheap sector's limit did not do for all, the dear one had all nodes."""

@@ -142,7 +142,7 @@ def test_fleet_whose_daemons_suit_the_pods_serves_them(
 
 
 def test_bound_and_reasons_know_what_daemons_keep_off() -> None:
-    """The reasons told of a fleet that had none, and a bound below what any node costs."""
+    """The reasons named a fleet that had none, and a bound below what any node costs."""
     pods = make_pods(2, "web", cpu="100m", labels={"app": "web"}, pod_anti_affinity=near_cache())
     full = replace(DEAR, max_capacity=0)
     snapshot = make_snapshot(*pods, daemon_sets=(on(CHEAP),))

@@ -120,16 +120,16 @@ def test_quarantine_lasts_over_cycles_and_restarts() -> None:
 
 
 @pytest.mark.parametrize("ends", [False, True])
-def test_kind_of_pods_is_told_by_what_decides_their_place(*, ends: bool) -> None:
+def test_kind_of_pods_is_known_by_what_decides_their_place(*, ends: bool) -> None:
     """A new field of every spec let each quarantine go when the program was upgraded."""
     made = planned(replace(POD, spec=replace(POD.spec, ends_by_itself=ends)))
     assert [each.demand for each in made.demands] == ["84ed621cbbaf8d22"]
 
 
 def test_changed_pods_are_tried_again() -> None:
-    """A mended template would wait for ever."""
-    mended = make_pod(node_selector={"team": "data"}, sector="primary", cpu="600m")
-    assert bought(planned(mended, wrong("a"), demands=(quarantined(),))) == 1
+    """A fixed template would wait for ever."""
+    fixed = make_pod(node_selector={"team": "data"}, sector="primary", cpu="600m")
+    assert bought(planned(fixed, wrong("a"), demands=(quarantined(),))) == 1
 
 
 @pytest.mark.parametrize(
@@ -140,11 +140,11 @@ def test_changed_pods_are_tried_again() -> None:
     ],
 )
 def test_changed_fleet_is_tried_again(fleet: FleetSettings, live: dict[str, Any]) -> None:
-    """A mended image would never be used."""
+    """A fixed image would never be used."""
     assert bought(planned(POD, wrong("a"), demands=(quarantined(),), fleet=fleet, **live)) == 1
 
 
-def test_quarantine_outlasts_a_cycle_in_which_the_template_is_not_told() -> None:
+def test_quarantine_outlasts_a_cycle_in_which_the_template_is_unknown() -> None:
     """One failed DescribeLaunchTemplates lifted it, and the next node was bought in vain."""
     told: dict[str, Any] = {"launch_template_version": "8"}
     word: dict[str, Any] = {"launch_template_version": "$Latest"}
@@ -156,7 +156,7 @@ def test_quarantine_outlasts_a_cycle_in_which_the_template_is_not_told() -> None
     assert bought(planned(POD, wrong("a"), demands=made.demands, **later)) == 1
 
 
-def test_purchase_while_the_template_is_not_told_is_judged_when_it_is() -> None:
+def test_purchase_while_the_template_is_unknown_is_judged_when_it_is_known() -> None:
     """It would have been tried again with the first answer of EC2, and then never let go."""
     told: dict[str, Any] = {"launch_template_version": "8"}
     word: dict[str, Any] = {"launch_template_version": "$Latest"}
@@ -317,7 +317,7 @@ def test_second_purchase_from_either_fleet_quarantines() -> None:
 
 
 def test_change_of_one_fleet_lifts_the_quarantine_of_pods_that_both_served() -> None:
-    """Who mends one of the images would see nothing happen."""
+    """Who fixes one of the images would see nothing happen."""
     first, second = (replace(m, strikes=2, judged_at=ago(30)) for m in bought_in_both_zones())
     changed = replace(first, version="of another launch template")
     made = zonal_plan(*SPREAD, *map(zonal_node, ZONAL), demands=(changed, second))

@@ -136,7 +136,7 @@ def test_node_that_a_smaller_fleet_could_not_hold_stays_where_it_fits() -> None:
     assert _bought(*fleets, pods=pods, balance=by_sector) == {ZONES[0]: 4}
 
 
-def test_dearer_fleets_take_their_share_within_the_limit_on_cost() -> None:
+def test_more_expensive_fleets_take_their_share_within_the_limit_on_cost() -> None:
     """Spot prices differ by zone; a limit on cost is never passed for the sake of balance."""
     fleets = [_zonal(ZONES[0]), _zonal(ZONES[1], usd_per_hour=Decimal("0.12"))]
     pods = make_pods(10, cpu="3", memory="1Gi")

@@ -120,7 +120,7 @@ def reason(made: Plan) -> Reason:
         ),
     ],
 )
-def test_pod_that_no_new_node_takes_is_told_why_with_numbers(
+def test_pod_that_no_new_node_takes_is_reported_why_with_numbers(
     fleet: dict[str, Any], pod: dict[str, Any], code: str, detail: str
 ) -> None:
     """An operator asking why a pod is pending would get no answer."""
@@ -141,7 +141,7 @@ def test_pod_that_no_new_node_takes_is_told_why_with_numbers(
 def test_label_that_only_some_new_nodes_have_is_named(wanted: dict[str, Any], code: str) -> None:
     """Its owner was told of a volume that it has not, or to give a fleet a zone.
 
-    The pod beside it selects a zone, so that new nodes are told apart by zones as well.
+    The pod beside it selects a zone, so that new nodes are distinguished by zones as well.
     """
     options = [make_option(name, 4, "16Gi") for name in ("a.large", "b.large")]
     settings = make_settings(make_fleet_settings(options=options, zones=ZONES))
@@ -160,7 +160,7 @@ def test_rule_that_no_new_node_meets_comes_before_the_fleets_maximum() -> None:
 
 
 def test_each_fleet_of_the_sector_gives_its_own_reason() -> None:
-    """Only the first fleet's reason would be shown, and the wrong one mended."""
+    """Only the first fleet's reason would be shown, and the wrong one fixed."""
     small = make_fleet_settings("small", cpu=4)
     large = make_fleet_settings("large", cpu=64, max_capacity=0)
     made = plan(make_snapshot(make_pod(cpu=8)), make_settings(small, large))

@@ -62,7 +62,7 @@ def test_fleet_that_replaces_what_ec2_recommends_to_leave_is_known(
 
 
 @pytest.mark.parametrize("kind", ["request", "instant"])
-def test_fleet_of_another_type_is_left_out_and_told(kind: str) -> None:
+def test_fleet_of_another_type_is_left_out_and_reported(kind: str) -> None:
     """Its capacity cannot be set; it would only be said that the fleet is missing."""
     state = decode({"Fleets": [fleet_json(Type=kind)]})
     assert state.fleets == ()

@@ -133,7 +133,7 @@ PENDING, RESOLVED = {"status": "PENDING"}, {"status": "RESOLVED"}
     ],
     ids=["open", "closed", "resolved", "resolved-and-pending", "volume", "volume-alone"],
 )
-def test_scheduled_change_is_told_of_instances_that_it_still_concerns(
+def test_scheduled_change_is_reported_instances_that_it_still_concerns(
     changed: dict[str, Any], told: dict[str, str]
 ) -> None:
     """A cancelled change emptied its nodes, and one volume hid the instances beside it."""
@@ -181,7 +181,7 @@ def test_scheduled_change_is_told_of_instances_that_it_still_concerns(
         json.dumps({**HEALTH, "detail": {**HEALTH["detail"], "eventTypeCategory": "issue"}}),
     ],
 )
-def test_message_that_is_no_event_is_told_as_unreadable(body: str) -> None:
+def test_message_that_is_no_event_is_reported_as_unreadable(body: str) -> None:
     """Whoever may send to the queue must not be able to stop the reader, or fill the queue."""
     assert decode_message(MESSAGE, body) == UNREADABLE
 
@@ -196,7 +196,7 @@ _JSON = st.recursive(
 @settings(deadline=None)
 @given(st.sampled_from([SPOT, REBALANCE, STATE, HEALTH, LIFECYCLE]), st.data())
 def test_no_message_stops_the_reader(sent: dict[str, Any], data: st.DataObject) -> None:
-    """A field of any other form is told, never raised."""
+    """A field of any other form is reported, never raised."""
     detail = dict(sent["detail"])
     key = data.draw(st.sampled_from(sorted(detail)))
     detail[key] = data.draw(_JSON)

@@ -35,7 +35,7 @@ from reconciler.records.demand import Anonymiser, encode_line
 from tests.builders import NOW, make_pod, make_spec
 
 SECRET = "acme"
-"""Part of every name that must not be told."""
+"""Part of every name that must not appear."""
 APP = LabelSelector(
     match_labels=FrozenMap({"acme.io/app": "acme-web"}),
     match_expressions=(

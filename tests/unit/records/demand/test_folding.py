@@ -138,7 +138,7 @@ def test_object_that_comes_back_after_a_beginning_without_it_was_deleted_until_t
     ]
 
 
-def test_deletion_that_was_recorded_is_told_once() -> None:
+def test_deletion_that_was_recorded_is_reported_once() -> None:
     """The recording's own line says when it was."""
     gone = AT + HOUR / 2
     own: list[DemandLine] = [

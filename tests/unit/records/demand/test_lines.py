@@ -191,7 +191,7 @@ POD = {"kind": "pod", "id": "x", "spec": {"containers": []}}
         (compressed_by_zstd(line(**POD))[:-3] + b"xxx", "demand.jsonl:"),
     ],
 )
-def test_fault_is_told_with_its_line_and_key(body: bytes, said: str) -> None:
+def test_fault_is_reported_with_its_line_and_key(body: bytes, said: str) -> None:
     """Of a file of a million lines, a person needs the one."""
     with pytest.raises(InputError) as caught:
         read(body)

@@ -1,4 +1,4 @@
-"""Demand from what kube-state-metrics told."""
+"""Demand from the series of kube-state-metrics."""
 
 import io
 from collections.abc import Sequence
@@ -187,7 +187,7 @@ def test_time_that_the_server_has_forgotten_is_known() -> None:
         assert history.forgotten_until == since
 
 
-def test_pod_that_is_told_of_no_more_was_deleted_and_one_that_is_runs_on() -> None:
+def test_pod_that_is_reported_no_more_was_deleted_and_one_that_is_runs_on() -> None:
     """Services would pile up, each version beside the one before."""
     found = pods(
         step(created=[told("gone", moment(0)), told("here", moment(1))],

@@ -110,7 +110,7 @@ def test_compressed_trace_is_read() -> None:
         ),
     ],
 )
-def test_fault_is_told_with_its_line_and_column(text: str, said: str) -> None:
+def test_fault_is_reported_with_its_line_and_column(text: str, said: str) -> None:
     """Of a trace of a million rows, a person needs the one."""
     with pytest.raises(InputError) as caught:
         read(text)

@@ -162,7 +162,7 @@ def test_pod_far_beyond_a_limit_is_kept_in_little_memory(what: str) -> None:
 
 
 def test_claim_that_can_never_exist_is_not_kept() -> None:
-    """Its name, of any length, would be told once per fleet; and nothing is attached for it."""
+    """Its name, of any length, would be reported once per fleet; and nothing is attached for it."""
     claims = ["c" * 900_000, "data"]
     volumes = [
         {"name": f"v{i}", "persistentVolumeClaim": {"claimName": name}}

@@ -1,4 +1,4 @@
-"""An idle node waits for pods of a dearer one that limits on pods keep for minutes."""
+"""An idle node waits for pods of a more expensive one that limits on pods keep for minutes."""
 
 from dataclasses import replace
 

@@ -48,7 +48,7 @@ def test_node_leaves_onto_one_that_would_else_be_replaced(price: str) -> None:
 
 
 def test_node_is_replaced_when_that_saves_more_than_what_could_leave_onto_it() -> None:
-    """Fewer launches are not worth a dearer cluster."""
+    """Fewer launches are not worth a more expensive cluster."""
     made = half_used_and_full(eight("0.25"), (3600, 3600))
     assert raised(made) == [("primary-small", 2, "consolidation")]
     assert told(made, TaintNode) == []

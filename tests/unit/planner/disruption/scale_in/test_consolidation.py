@@ -58,10 +58,10 @@ def test_replacement_that_has_come_takes_the_pods_though_it_is_idle() -> None:
 @pytest.mark.parametrize(
     ("held", "goes"), [({}, []), ({"cpu": "13"}, ["s"]), ({"owner": "Job"}, ["s"])]
 )
-def test_idle_node_waits_for_the_dearer_one_whose_time_has_not_come(
+def test_idle_node_waits_for_the_more_expensive_one_whose_time_has_not_come(
     held: dict[str, str], goes: list[str]
 ) -> None:
-    """It would be ended, and bought again minutes later when the dearer node is to be replaced."""
+    """It would be ended, and bought again minutes later to replace the more expensive node."""
     pod = on("l", **{"cpu": "3", **held})
     made = planned(unneeded("l", LARGE, 300), pod, unneeded("s", SMALL), small=1)
     assert told(made, TaintNode) == goes
@@ -71,7 +71,7 @@ def test_idle_node_waits_for_the_dearer_one_whose_time_has_not_come(
 
 
 @pytest.mark.parametrize(("allowed", "goes"), [(0, ["s"]), (1, [])])
-def test_idle_node_waits_for_no_dearer_one_that_a_budget_keeps(
+def test_idle_node_waits_for_no_more_expensive_one_that_a_budget_keeps(
     allowed: int, goes: list[str]
 ) -> None:
     """A window without disruptions lasts for hours, and the idle node would run as long."""
@@ -82,8 +82,10 @@ def test_idle_node_waits_for_no_dearer_one_that_a_budget_keeps(
 
 
 @pytest.mark.parametrize(("expires", "goes"), [(3600.0, ["s"]), (None, [])])
-def test_node_that_must_go_waits_for_no_dearer_one(expires: float | None, goes: list[str]) -> None:
-    """One that expired would stay for as long as the dearer node does."""
+def test_node_that_must_go_waits_for_no_more_expensive_one(
+    expires: float | None, goes: list[str]
+) -> None:
+    """One that expired would stay for as long as the more expensive node does."""
     small = replace(SMALL, expire_after_seconds=expires)
     nodes = (unneeded("l", LARGE, 60), unneeded("s", small, created_at=ago(9000)))
     pods = (on("l", cpu="1"), on("s", cpu="1"))
@@ -91,8 +93,8 @@ def test_node_that_must_go_waits_for_no_dearer_one(expires: float | None, goes: 
     assert told(made, TaintNode) == goes
 
 
-def test_idle_node_waits_for_a_dearer_one_though_a_spare_has_room() -> None:
-    """A spare is kept idle: it takes no pods when the time of the dearer node has come."""
+def test_idle_node_waits_for_a_more_expensive_one_though_a_spare_has_room() -> None:
+    """A spare is kept idle: it takes no pods when the time of the more expensive node has come."""
     spares = ScaleInSettings(type_spares=1, type_idle_threshold_seconds=7200)
     dear = replace(make_fleet_settings("dear", price="0.40"), scale_in=spares)
     nodes = [unneeded("d", dear, 300), unneeded("spare", dear), unneeded("s", SMALL)]
@@ -113,16 +115,16 @@ def test_nodes_that_go_together_share_the_idle_node() -> None:
     assert raised(made) == []
 
 
-def test_node_is_not_emptied_while_dearer_ones_need_its_room_together() -> None:
+def test_node_is_not_emptied_while_more_expensive_ones_need_its_room_together() -> None:
     """Each of them would find room alone; the last would ask for what was just ended."""
     nodes = [unneeded("s", SMALL), make_node("t", SMALL)]
-    dearer = [unneeded("l", LARGE, 300), unneeded("m", LARGE, 300)]
+    costly = [unneeded("l", LARGE, 300), unneeded("m", LARGE, 300)]
     pods = [on("s", cpu="1"), on("t", "job", "500m", owner="Job")]
     movable = [on("l", cpu="1500m"), on("m", cpu="1500m")]
-    made = planned(*nodes, *dearer, *pods, *movable, small=2)
+    made = planned(*nodes, *costly, *pods, *movable, small=2)
     assert told(made, TaintNode) == []
     assert kept(made)["s"] == "consolidation"
-    alone = planned(*nodes, dearer[0], *pods, movable[0], small=2)
+    alone = planned(*nodes, costly[0], *pods, movable[0], small=2)
     assert told(alone, TaintNode) == ["s"]
 
 
@@ -139,7 +141,7 @@ def test_idle_node_that_a_replacement_counted_on_waits_for_it() -> None:
 
 
 @pytest.mark.parametrize(("seconds", "goes"), [(300, []), (3600, ["l"])])
-def test_node_is_not_emptied_whose_like_a_dearer_one_would_need(
+def test_node_is_not_emptied_whose_like_a_more_expensive_one_would_need(
     seconds: float, goes: list[str]
 ) -> None:
     """The two would change places for ever: one ends, the other asks for one just like it."""
@@ -151,21 +153,21 @@ def test_node_is_not_emptied_whose_like_a_dearer_one_would_need(
     assert told(planned(*nodes[:2], *pods[:2], small=2), TaintNode) == ["s"]
 
 
-def test_node_is_not_emptied_whose_pods_would_take_the_place_of_a_dearer_ones() -> None:
+def test_node_is_not_emptied_whose_pods_would_take_the_place_of_those_of_an_expensive_one() -> None:
     """They have room in gaps, but kube-scheduler puts them on the idle node, which is missed."""
     dear = make_fleet_settings("dear", price="0.40")
     nodes = [make_node("t", SMALL), make_node("u", SMALL), unneeded("i", SMALL)]
     pods = [on("t", "t-job", "2500m", owner="Job"), on("u", "u-job", "2500m", owner="Job")]
     leaving = [unneeded("s", SMALL), on("s", "s-a", "1"), on("s", "s-b", "1")]
-    dearer = [unneeded("d", dear, 300), on("d", cpu="3")]
-    made = planned(*nodes, *pods, *leaving, *dearer, small=4, fleets=(SMALL, dear))
+    costly = [unneeded("d", dear, 300), on("d", cpu="3")]
+    made = planned(*nodes, *pods, *leaving, *costly, small=4, fleets=(SMALL, dear))
     assert told(made, TaintNode) == []
     assert kept(made)["s"] == "consolidation"
     assert "s" in told(planned(*nodes, *pods, *leaving, small=4), TaintNode)
 
 
 def test_node_is_not_emptied_whose_pods_will_go_to_a_spare() -> None:
-    """Moved to the dearer node they would keep it; kube-scheduler takes the spare for them."""
+    """Moved to the more expensive node they would keep it; kube-scheduler takes the spare."""
     spares = ScaleInSettings(type_spares=1, type_idle_threshold_seconds=7200)
     small = replace(SMALL, scale_in=spares)
     nodes = [unneeded("s", small), unneeded("spare", small), unneeded("l", LARGE, 300)]
@@ -176,11 +178,11 @@ def test_node_is_not_emptied_whose_pods_will_go_to_a_spare() -> None:
 
 
 @pytest.mark.parametrize("owner", ["ReplicaSet", "Job"])
-def test_cheaper_node_is_not_emptied_onto_a_dearer_one_that_is_to_go(owner: str) -> None:
-    """The dearer one would be replaced by one like that which was just ended."""
+def test_cheaper_node_is_not_emptied_onto_a_more_expensive_one_that_is_to_go(owner: str) -> None:
+    """The more expensive one would be replaced by one like that which was just ended."""
     dear = make_fleet_settings("dear", price="0.40")
-    dearer = [unneeded("d", dear, 300), on("d", cpu="2", owner=owner)]
-    made = planned(unneeded("s", SMALL), on("s", cpu="1"), *dearer, small=1, fleets=(SMALL, dear))
+    costly = [unneeded("d", dear, 300), on("d", cpu="2", owner=owner)]
+    made = planned(unneeded("s", SMALL), on("s", cpu="1"), *costly, small=1, fleets=(SMALL, dear))
     assert told(made, TaintNode) == (["s"] if owner == "Job" else [])
     assert kept(made).get("s") == (None if owner == "Job" else "consolidation")
 
@@ -346,7 +348,7 @@ def test_replacement_is_asked_for_in_the_sectors_of_the_pods() -> None:
 
 
 def kept_for_its_price(**changed: Any) -> bool:
-    """Whether a node whose pod fits on a foreign one stays: a dearer one might want its like."""
+    """Whether a node whose pod fits on a foreign one stays: a costly one might want its like."""
     small = replace(SMALL, **changed)
     foreign = make_node("f", labels={"sector": "primary"})
     pods = [on("s"), on("l", cpu="3600m"), on("f", cpu="3400m", owner="Job")]

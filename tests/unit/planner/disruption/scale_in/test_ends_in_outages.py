@@ -54,7 +54,7 @@ def why_held(made: Plan) -> dict[str, str]:
     return {str(each.node): each.detail for each in made.held if each.code == "outage"}
 
 
-def test_outage_is_told_and_says_when_its_nodes_may_go() -> None:
+def test_outage_is_reported_and_says_when_its_nodes_may_go() -> None:
     """Dead machines were billed without an end, and the first line said that all was well."""
     made = planned(*(silent(f"u{n}", HOUR - 60) for n in range(6)), *well(6))
     assert told(made, TerminateInstance) == []

@@ -151,7 +151,7 @@ def test_sector_whose_regions_are_silent_ends_no_plan() -> None:
     assert [p.node for p in made.placements] == ["n"]
 
 
-def test_node_that_is_needed_again_is_told_that_its_timer_is_removed() -> None:
+def test_node_that_is_needed_again_is_reported_that_its_timer_is_removed() -> None:
     """The fleet's minimum alone does not say what was done to the node's annotation."""
     fleet = make_scene_fleet(min_capacity=2)
     made = planned(fleet, unneeded("a", fleet), unneeded("b", fleet), on("a"), on("b"))

@@ -153,7 +153,7 @@ def test_demand_moves_after_three_in_a_row() -> None:
 
 
 def test_row_ends_where_the_same_instances_turn_ready_after_all() -> None:
-    """A registry was out of reach for a while; their fleet was told as failing until the next."""
+    """A registry was out of reach for a while; their fleet counted as failing until the next."""
     before = SavedFleetState(
         fleet=SMALL.name,
         region=HOME,

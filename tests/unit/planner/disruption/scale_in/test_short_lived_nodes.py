@@ -1,4 +1,4 @@
-"""Consolidation moves no pods to dearer nodes that go by themselves when their Jobs have ended."""
+"""Consolidation moves no pods to expensive nodes that go by themselves once their Jobs end."""
 
 from dataclasses import replace
 from typing import Any
@@ -47,7 +47,7 @@ def test_they_move_to_a_node_that_stays(others: tuple[Node | Pod, ...]) -> None:
 
 
 def test_they_move_to_a_cheaper_node_whatever_runs_there() -> None:
-    """The dearer one goes now, the other one stays in its place."""
+    """The more expensive one goes now, the other one stays in its place."""
     large = unneeded("l", LARGE), on("l", cpu="1"), on("l", "more", cpu="1")
     job = make_node("jobs", SMALL, **YOUNG), on("jobs", owner="Job")
     made = planned(*large, on("l", "most", cpu="1"), *job, small=1)

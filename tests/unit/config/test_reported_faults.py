@@ -1,4 +1,4 @@
-"""How faults are told: all in one go, with the key that was meant, without secrets."""
+"""How faults are reported: all at once, with the key that was meant, without secrets."""
 
 import pytest
 
@@ -92,7 +92,7 @@ def test_kubernetes_object_is_named_as_such(key: str) -> None:
     assert problem.message == f"unknown key '{key}'; a sector config is not a Kubernetes object"
 
 
-def test_expression_that_cannot_be_read_is_told_with_the_part_that_is_meant() -> None:
+def test_expression_that_cannot_be_read_is_reported_with_the_part_that_is_meant() -> None:
     """Cluster Autoscaler takes it: the message has to name the part that is refused."""
     (problem,) = problems_of(
         "expander_priorities: {10: ['\\pL+-spot']}\n" + with_fleets("{size: small}")

@@ -11,7 +11,7 @@ from reconciler.planner.nodes.interruptions import (
     InterruptionNotice,
     carries_withdrawn,
     notice_of,
-    told_interruptions,
+    queued_interruptions,
     withdrawn_changes,
 )
 from tests.builders import NOW, ago, make_node
@@ -33,7 +33,7 @@ def notice(kind: Any, instance: str = "i-a", **changed: Any) -> Notice:
 
 def told(*notices: Notice, rebalance: bool = True) -> dict[str, list[str]]:
     """The actions that the queue tells, by instance."""
-    found = told_interruptions(notices, NOW, rebalance=rebalance)
+    found = queued_interruptions(notices, NOW, rebalance=rebalance)
     return {str(name): [each.action for each in several] for name, several in found.items()}
 
 

@@ -1,4 +1,4 @@
-"""AWS clients tell liveness of each answered call, so that a slow cycle is not restarted."""
+"""AWS clients report each answered call as liveness, so that slow cycles are not restarted."""
 
 from contextlib import closing
 
@@ -22,7 +22,7 @@ def _keys(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv(variable, "test")
 
 
-def test_each_answer_is_told_of_and_no_silence(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_answer_is_reported_and_no_silence(monkeypatch: pytest.MonkeyPatch) -> None:
     """A loop that gets many slow answers is not stuck; one that gets none may be."""
     answers: list[None] = []
 
@@ -45,7 +45,7 @@ def test_each_answer_is_told_of_and_no_silence(monkeypatch: pytest.MonkeyPatch) 
     assert len(answers) == 2
 
 
-def test_answers_of_a_queue_are_not_told_of(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_answers_of_a_queue_are_not_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     """It is polled beside the loop, so its answers say nothing about a loop that is stuck."""
     answers: list[None] = []
     queue = Clients(IMPATIENT, answered=lambda: answers.append(None))

@@ -27,7 +27,7 @@ from reconciler.planner.fleets.instances.stuck_ends import StuckEndLedger, limit
 from reconciler.planner.fleets.inventory import Inventory
 from reconciler.planner.fleets.live import with_config_names
 from reconciler.planner.fleets.new_nodes.daemons_that_fit import Daemons
-from reconciler.planner.fleets.new_nodes.devices import with_promised_devices
+from reconciler.planner.fleets.new_nodes.devices import with_devices_of_fleets
 from reconciler.planner.fleets.new_nodes.learned_resources import with_learned
 from reconciler.planner.fleets.new_nodes.new_node import NewNode, daemons_of, new_node
 from reconciler.planner.fleets.new_nodes.shown_nodes import with_shown_nodes
@@ -71,7 +71,7 @@ def open_plan(
     """
     settings = with_discovered(snapshot, settings)
     named = with_config_names(snapshot, settings)
-    named, unequipped = with_promised_devices(named, settings)
+    named, unequipped = with_devices_of_fleets(named, settings)
     departing = with_departing(named, settings)
     return open_builder(named, departing, also, unequipped, left_out)
 

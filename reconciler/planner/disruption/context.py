@@ -17,7 +17,7 @@ from reconciler.planner.nodes.drain_taints import (
     is_draining_by_us,
     is_draining_voluntarily,
 )
-from reconciler.planner.promised_places import KeptPlaces
+from reconciler.planner.reserved_places import ReservationGuard
 from reconciler.planner.rules import Judge, judge_of
 from reconciler.planner.settings import FleetSettings
 from reconciler.planner.view import ClusterView
@@ -32,7 +32,7 @@ class DisruptionContext:
     room: FleetRoom
     reserve: DemandReserve
     ledger: EvictionLedger
-    kept_places: KeptPlaces
+    reservation_guard: ReservationGuard
     """The places of pending pods, which must not be lost when nodes are replaced."""
     open_nodes: Sequence[tuple[Node, FleetKey]]
     """Our nodes that are not draining, leaving or interrupted, and the fleet of each."""
@@ -133,7 +133,7 @@ def make_context(builder: PlanBuilder, under_way: Sequence[Relocation]) -> Disru
         room=FleetRoom(builder),
         reserve=DemandReserve(builder),
         ledger=EvictionLedger(view, builder.budgets),
-        kept_places=KeptPlaces(builder),
+        reservation_guard=ReservationGuard(builder),
         open_nodes=tuple(_open_nodes(view)),
         sets=SetsUnderWay(view),
         draining=draining,

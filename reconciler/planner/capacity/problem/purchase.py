@@ -129,8 +129,8 @@ UNBOUNDED = Budget()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class PromisedPods:
-    """Pods with places on nodes that have not joined yet: spreads may still refuse them."""
+class PodsWithReservation:
+    """Pods with reserved places on nodes that have not joined: spreads may still reject them."""
 
     taken: Sequence[PlacedPods]
     table: OfferTable
@@ -147,7 +147,7 @@ class PurchaseRequest:
     """The time budget of the search, as work: see `Effort`."""
     expander: Expander = "cost"
     budget: Budget = UNBOUNDED
-    promised: Callable[[], Sequence[PromisedPods]] = tuple
+    reserved: Callable[[], Sequence[PodsWithReservation]] = tuple
     """Returns the pods that wait for other nodes, whose spreads count the new ones as well.
 
     It is called if a purchase opens a zone.

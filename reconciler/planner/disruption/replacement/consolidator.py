@@ -30,7 +30,7 @@ from reconciler.planner.money import SAVING_PERCENT_MIN, usd
 from reconciler.planner.node_rows import in_each_zone
 from reconciler.planner.placement.classes import Group
 from reconciler.planner.placement.simulation import RowSpec
-from reconciler.planner.promised_places import TAKES_PLACES
+from reconciler.planner.reserved_places import BREAKS_RESERVATIONS
 from reconciler.planner.view import ClusterView
 
 NEW_NODES_MAX = 8
@@ -171,9 +171,9 @@ class Consolidator:
         view = self._context.view
         for status in view.inventory.fleets if self._is_replaced(candidate) else ():
             why = unproven_version(view, status.key, candidate.outdated)
-            if why is None and self._context.kept_places.taken_by(status.key):
+            if why is None and self._context.reservation_guard.forbids(status.key):
                 code = "replacement" if candidate.must_go else "consolidation"
-                why = Blocker(code, f"it is not replaced now: {TAKES_PLACES}")
+                why = Blocker(code, f"it is not replaced now: {BREAKS_RESERVATIONS}")
             if why is not None and self._may_grow(candidate, status):
                 return why
         return None
@@ -303,7 +303,7 @@ class Consolidator:
         """Return whether one more node of the fleet may be asked for to replace it."""
         if not (self._is_proven(candidate, status.key) and self._may_grow(candidate, status)):
             return False
-        return not self._context.kept_places.taken_by(status.key)
+        return not self._context.reservation_guard.forbids(status.key)
 
     def _is_proven(self, candidate: Candidate, key: FleetKey) -> bool:
         return unproven_version(self._context.view, key, candidate.outdated) is None

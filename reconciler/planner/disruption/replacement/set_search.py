@@ -218,7 +218,7 @@ class SetSearch:
             and not status.settings.departing
             and view.offers[status.key].priced
             and unproven_version(view, status.key) is None
-            and not self._context.kept_places.taken_by(status.key)
+            and not self._context.reservation_guard.forbids(status.key)
         ]
         offers = [offer_of(self._builder, status) for status in usable]
         return OfferTable(self._builder.sim, [offer for offer in offers if offer.most > 0])

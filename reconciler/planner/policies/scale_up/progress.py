@@ -276,8 +276,8 @@ def _told_apart(
     taken: list[FilledNode] = []
     if status is None or not left:
         return refusing, taken
-    promised = builder.sim.offer_of(view.offers[status.key].row)
-    fits_alone = any(bool((promised >= w.pod_class.requests).all()) for w in left)
+    allocatable = builder.sim.offer_of(view.offers[status.key].row)
+    fits_alone = any(bool((allocatable >= w.pod_class.requests).all()) for w in left)
     for node in _came_for(view, state):
         made = node.created_at or view.at
         if (floor is not None and made <= floor) or not _serves(view, node):

@@ -40,8 +40,8 @@ from reconciler.planner.policies.scale_up.sector_groups import (
     nodes_are_short,
     sector_groups,
 )
-from reconciler.planner.promised_places import promised_places
 from reconciler.planner.reservations import WaitingClass
+from reconciler.planner.reserved_places import reserved_places
 
 
 def buy_for_sectors(builder: PlanBuilder, free_before: IntArray) -> None:
@@ -365,6 +365,6 @@ def _bought(
         expander=next(s.expander for s in sectors if s.name in group.sectors),
         budget=budget,
         search_seconds=builder.view.settings.search_budget_seconds,
-        promised=cache(partial(promised_places, builder)),
+        reserved=cache(partial(reserved_places, builder)),
     )
     return buy_holding_spreads(builder.sim, request)

@@ -4,7 +4,7 @@ from typing import Final
 
 from reconciler.model.ids import FleetKey
 from reconciler.planner.builder import PlanBuilder
-from reconciler.planner.capacity.held_spreads import breaks_reservations
+from reconciler.planner.capacity.consistent_spreads import breaks_reservations
 from reconciler.planner.capacity.problem.offer_table import OfferTable
 from reconciler.planner.capacity.problem.purchase import (
     PlacedPods,

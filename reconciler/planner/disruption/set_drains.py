@@ -53,7 +53,7 @@ def _why_late(run: VoluntaryRun, replacement: ReplacementSet) -> str | None:
     names = replacement.names
     going_on = names & {removal.node for removal in context.builder.removals}
     going_on |= {node.name for node in replacement.members if is_draining(node)}
-    waiting = names & run.held_by_limits.keys()
+    waiting = names & run.limited_nodes.keys()
     most = HELD_MAX if waiting else LASTS_MAX
     if going_on or lasted <= most:
         return None

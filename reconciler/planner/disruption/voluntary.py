@@ -60,7 +60,7 @@ class VoluntaryRun:
         self._examined: list[Candidate] = []
         self._rest: list[Candidate] = []
         """Candidates that no method has begun to drain."""
-        self.held_by_limits: dict[NodeName, str] = {}
+        self.limited_nodes: dict[NodeName, str] = {}
         """Candidates that only a limit on the number of disrupted nodes keeps, as far as they were
         examined, and the code of that limit."""
         self.turns_at_once_max = 0
@@ -128,7 +128,7 @@ class VoluntaryRun:
         """
         why = _limit(self.context, self.simulator, candidate, decided=decided)
         if why is not None and why.code in _LIMITS and self._at_once_max(candidate):
-            self.held_by_limits[candidate.node.name] = why.code
+            self.limited_nodes[candidate.node.name] = why.code
             if why == ENOUGH_AT_ONCE:
                 own = candidate.status.settings.scale_in.non_empty_at_once_max
                 self.turns_at_once_max = max(self.turns_at_once_max, own, 1)

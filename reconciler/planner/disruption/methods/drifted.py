@@ -173,11 +173,11 @@ def _only_waits(run: VoluntaryRun, node: Node) -> bool:
     """Return whether the node only waits for its turn: nothing of its own keeps it.
 
     Limits are asked before places for its pods are looked for. So a cluster in which nodes are
-    emptied all day would never find out that the pods fit nowhere: for nodes held by limits this is
-    tried here. The time of a node that a plan did not examine does not run on either.
+    emptied all day would never find out that the pods fit nowhere: this is tried here for nodes
+    that a limit keeps. The time of a node that a plan did not examine does not run on either.
     """
     found = (each for each in run.candidates if each.node.name == node.name)
-    if node.name in run.held_by_limits:
+    if node.name in run.limited_nodes:
         return all(run.departures.why_not(each, in_time=False) is None for each in found)
     left_for_later = node.name in run.context.not_looked_at
     return left_for_later and any(may_go_in_time(run.context, each) for each in found)
@@ -308,13 +308,13 @@ def _places(run: VoluntaryRun, status: FleetStatus) -> int:
     0 while another node waits for its turn: a new node would be paid for and stand idle until those
     before it are gone. Nodes of fleets with a smaller limit do not count, as they may wait as long
     as anything is drained. Nor do nodes that drain now (they are gone when a new node joins) and
-    nodes that a disruption budget holds (possibly for long).
+    nodes that a disruption budget keeps (possibly for long).
     """
-    held = run.held_by_limits
+    limited = run.limited_nodes
     if run.turns_at_once_max >= max(1, status.settings.scale_in.non_empty_at_once_max):
         return 0
     most = run.context.non_empty_at_once_max(status.settings, POLICY)
-    next_ones = run.context.ledger.chosen_nodes - held.keys()
+    next_ones = run.context.ledger.chosen_nodes - limited.keys()
     return most - run.context.non_empty_begun - len(next_ones)
 
 

@@ -14,7 +14,7 @@ from reconciler.planner.disruption.drains.actions import taint
 from reconciler.planner.disruption.replacement.awaited_nodes import find_awaited
 from reconciler.planner.disruption.replacement.headroom_to_come import (
     HOLDS_HEADROOM,
-    held_for_headroom,
+    kept_for_headroom,
 )
 from reconciler.planner.disruption.replacement.successor import ask_for_successor
 from reconciler.planner.disruption.voluntary import VoluntaryRun
@@ -28,7 +28,7 @@ def propose(run: VoluntaryRun) -> None:
     """Taint eligible nodes, except those that are to take the pods of a more expensive node."""
     context, eligible = run.context, run.empty
     builder, awaited = context.builder, find_awaited(context, run.candidates, eligible)
-    held = held_for_headroom(context, eligible)
+    kept = kept_for_headroom(context, eligible)
     for idle, node, status in eligible.nodes:
         if node.name in eligible.spares:
             builder.block(node, "type-spares", "kept as a spare of its instance type")
@@ -39,7 +39,7 @@ def propose(run: VoluntaryRun) -> None:
             why = f"it costs less than {source}, whose pods can come"
             builder.block(node, "consolidation", why)
             context.wait(node.name)
-        elif node.name in held:
+        elif node.name in kept:
             builder.block(node, *HOLDS_HEADROOM)
         else:
             _remove(run, idle, node, status)
@@ -87,7 +87,7 @@ def _hold(run: VoluntaryRun, node: Node, status: FleetStatus, why: Blocker) -> N
     run.context.builder.block(node, *why)
     outdated = node.name in run.context.view.inventory.outdated
     if outdated and status.settings.scale_in.empty_at_once_max:
-        run.held_by_limits[node.name] = why.code
+        run.limited_nodes[node.name] = why.code
 
 
 def _reason(status: FleetStatus, outdated: Outdated | None) -> DisruptionReason:

@@ -163,7 +163,7 @@ class Consolidator:
         cheaper = [s.key for s in view.inventory.fleets if self._is_open(candidate, s)]
         return sorted(cheaper, key=lambda key: (view.offers[key].compared_nano_usd, key))
 
-    def held_back(self, candidate: Candidate) -> Blocker | None:
+    def blocker_for(self, candidate: Candidate) -> Blocker | None:
         """Return why a fleet that may have one more node gives none now.
 
         None if nothing prevents it.

@@ -125,7 +125,7 @@ class Departures:
                     )
                 blocker = blocker or found
                 in_vain[alike] = count
-        return blocker or self.consolidator.held_back(candidate)
+        return blocker or self.consolidator.blocker_for(candidate)
 
     def _unless_removals_save_more(
         self, candidate: Candidate, new: NewNodes, before: Mark

@@ -78,7 +78,7 @@ def with_spot_returns(
         place = (key.name, key.region)
         before = saved_states.get(place, SavedFleetState(fleet=key.name, region=key.region))
         trouble = _why_in_trouble(statuses[key], before, stable, at)
-        batch = _batch(stand_ins, at, held=bool(trouble))
+        batch = _batch(stand_ins, at, resting=bool(trouble))
         trouble = trouble or _why_short(key, before)
         last = _last_batch(before, batch, at)
         if last != before.spot_return_at:
@@ -96,20 +96,20 @@ def with_spot_returns(
 
 
 def _batch(
-    stand_ins: Iterable[FallbackNode], at: datetime, *, held: bool
+    stand_ins: Iterable[FallbackNode], at: datetime, *, resting: bool
 ) -> dict[NodeName, datetime]:
     """Return the stand-ins that are being replaced, and when their batch began.
 
     Args:
         stand_ins: All stand-ins of one spot fleet.
         at: The time of the plan.
-        held: Whether the spot fleet is not back: then only drains that have begun go on.
+        resting: Whether the spot fleet is not back: then only drains that have begun go on.
     """
     return {
         each.node.name: began
         for each in stand_ins
         if (began := _began(each.node, at)) is not None
-        and (is_draining(each.node) or (not held and at - began < BATCH_EVERY))
+        and (is_draining(each.node) or (not resting and at - began < BATCH_EVERY))
     }
 
 

@@ -199,7 +199,7 @@ def _why(  # noqa: PLR0911 - a list of possible reasons, the first that holds
     if fleet.full is not None:
         return (*found, "") if found and certain else fleet.full
     limit = limit_reached(
-        builder, status, over_budget=over_budget, held_back=number in purchases.held_back
+        builder, status, over_budget=over_budget, left_out=number in purchases.left_out_classes
     )
     if found and (certain or limit is None):
         return *found, ""

@@ -8,8 +8,8 @@ from itertools import chain
 import numpy as np
 
 from reconciler.planner.builder import PlanBuilder
+from reconciler.planner.capacity.consistent_spreads import buy_with_consistent_spreads
 from reconciler.planner.capacity.follow_up import unserved
-from reconciler.planner.capacity.held_spreads import buy_holding_spreads
 from reconciler.planner.capacity.one_by_one import CHAIN_MAX
 from reconciler.planner.capacity.problem.offer_table import OfferTable, Want
 from reconciler.planner.capacity.problem.purchase import (
@@ -367,4 +367,4 @@ def _bought(
         search_seconds=builder.view.settings.search_budget_seconds,
         reserved=cache(partial(reserved_places, builder)),
     )
-    return buy_holding_spreads(builder.sim, request)
+    return buy_with_consistent_spreads(builder.sim, request)

@@ -1,4 +1,4 @@
-"""Purchases whose spreads still hold once the nodes for other pods have joined.
+"""Buys so that topology spreads are still met after all bought nodes have joined.
 
 A node in a zone that had none makes the zone count for every spread over zones that counts such
 nodes, including spreads of pods that may not go there. The least filled zone is then an empty one,
@@ -54,7 +54,7 @@ class _Refused:
     """The domains, in which the pods may have no node, each with a node in it."""
 
 
-def buy_holding_spreads(sim: Simulation, request: PurchaseRequest) -> Purchase:
+def buy_with_consistent_spreads(sim: Simulation, request: PurchaseRequest) -> Purchase:
     """Buy as `buy_with_opened_room`, and reserve no place that a new zone would make invalid."""
     mark = sim.fork()
     purchase, refused = _counting_opened(sim, request)
@@ -70,7 +70,7 @@ def buy_holding_spreads(sim: Simulation, request: PurchaseRequest) -> Purchase:
     other = _lower_elsewhere(sim, request, level, _domains(refused))
     opened = _opened(sim, request, other, mark[1])
     if fewer(_with_lost_places(other.left, _refused_reservations(sim, request, opened)), left):
-        other.note_held_back(purchase)
+        other.note_left_out(purchase)
         return other
     restore(sim, mark, request.table, purchase)
     return purchase

@@ -11,7 +11,11 @@ from reconciler.planner.disruption.blockers.nodes import cannot_end
 from reconciler.planner.disruption.drains.actions import terms_of
 from reconciler.planner.disruption.drains.replacement_sets import SetsUnderWay
 from reconciler.planner.disruption.limits.ledger import EvictionLedger
-from reconciler.planner.disruption.limits.removals import DemandReserve, FleetRoom, still_draining
+from reconciler.planner.disruption.limits.removals import (
+    DemandReserve,
+    RemovalQuota,
+    still_draining,
+)
 from reconciler.planner.disruption.simulator.relocation import Relocation
 from reconciler.planner.nodes.drain_taints import (
     is_draining_by_us,
@@ -29,7 +33,7 @@ class DisruptionContext:
 
     builder: PlanBuilder
     under_way: Sequence[Relocation]
-    room: FleetRoom
+    removal_quota: RemovalQuota
     reserve: DemandReserve
     ledger: EvictionLedger
     reservation_guard: ReservationGuard
@@ -130,7 +134,7 @@ def make_context(builder: PlanBuilder, under_way: Sequence[Relocation]) -> Disru
     return DisruptionContext(
         builder=builder,
         under_way=under_way,
-        room=FleetRoom(builder),
+        removal_quota=RemovalQuota(builder),
         reserve=DemandReserve(builder),
         ledger=EvictionLedger(view, builder.budgets),
         reservation_guard=ReservationGuard(builder),

@@ -110,6 +110,6 @@ def propose_voluntary(builder: PlanBuilder) -> None:
     stop_clocks(context)
     for method in PODS:
         method(run)
-    mark_unneeded(builder, context.unneeded, context.not_looked_at, context.room.left)
+    mark_unneeded(builder, context.unneeded, context.not_looked_at, context.removal_quota.left)
     for each in AFTERWARDS:
         each(builder)

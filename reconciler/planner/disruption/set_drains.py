@@ -110,7 +110,9 @@ def _drain_next(run: VoluntaryRun, candidate: Candidate) -> bool:
         builder.block(candidate.node, *why)
         run.simulator.note(moves)
         # Any other limit may allow it later; only its fleet's minimum may keep it for good.
-        in_time = run.context.room.may_leave_in_time(candidate.status.key, candidate.node.name)
+        in_time = run.context.removal_quota.allows_in_time(
+            candidate.status.key, candidate.node.name
+        )
         return in_time or why.code != "min-capacity"
     run.begin(candidate, moves)
     return True

@@ -148,7 +148,7 @@ class VoluntaryRun:
         if why is not None:
             self._block(candidate, why)
             return False
-        if not self.context.room.may_leave(candidate.status.key, node.name):
+        if not self.context.removal_quota.allows(candidate.status.key, node.name):
             return self._ask_for_successor(candidate)
         moves = self.departures.leave(candidate)
         if moves is None:
@@ -171,7 +171,7 @@ class VoluntaryRun:
         context.waiting -= taken
         context.spares -= taken
         context.timed_for_later -= taken
-        context.room.leave(candidate.status.key, candidate.node.name)
+        context.removal_quota.take(candidate.status.key, candidate.node.name)
         context.non_empty_begun += 1
         builder.begin_removal(_removal(context, candidate, moves))
 
@@ -269,7 +269,7 @@ class VoluntaryRun:
             return IN_USE
         if candidate.outdated is not None:
             return None
-        if not self.context.room.may_leave(status.key, candidate.node.name):
+        if not self.context.removal_quota.allows(status.key, candidate.node.name):
             return at_minimum(status)
         found: Relocation | NewNodes | Blocker | None = departures.leave(candidate)
         if found is None:

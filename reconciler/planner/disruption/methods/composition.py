@@ -99,7 +99,7 @@ def _may_join(run: VoluntaryRun, candidate: Candidate) -> bool:
 
 def _within_room(run: VoluntaryRun, pool: Iterable[Candidate]) -> list[Candidate]:
     """Return per fleet as many nodes as it can do without once its idle ones go, the least used."""
-    left = dict(run.context.room.left)
+    left = dict(run.context.removal_quota.left)
     for name in run.context.idle:
         left[run.context.view.inventory.fleet_of_node[name]] -= 1
     found: list[Candidate] = []

@@ -210,7 +210,7 @@ def _ask(context: DisruptionContext, status: FleetStatus, update: Update) -> Non
     going = taken | noticed | {removal.node for removal in context.builder.removals}
     staying = [name for name in update.batch if not is_draining(context.view.nodes[name])]
     staying = [name for name in staying if name not in going | update.untold]
-    missing = max(missing, len(staying) - context.room.left_for_replaced(status.key))
+    missing = max(missing, len(staying) - context.removal_quota.left_for_replaced(status.key))
     if missing <= 0 or not staying:
         return
     because = f"rolling update to launch template version {update.version}"
@@ -280,7 +280,7 @@ def _begin(run: VoluntaryRun, status: FleetStatus, update: Update) -> None:
     now = decided_at(context.view.snapshot, status.nodes)
     no_new_node = no_successor(context, status)
     if no_new_node is not None:
-        room = max(0, context.room.left[status.key])
+        room = max(0, context.removal_quota.left[status.key])
         if update.spare > room == 0:
             least = f"its min_capacity of {status.min} lets none leave before"
             no_new_node = no_new_node._replace(detail=f"{no_new_node.detail}, and {least}")
@@ -384,7 +384,9 @@ def _in_order(context: DisruptionContext, status: FleetStatus, update: Update) -
 
     for node in sorted((view.nodes[name] for name in update.old), key=order):
         used = node.name in view.nodes_in_use or view.row_of[node.name] in kept_free
-        if not is_draining(node) and (used or not context.room.may_leave(status.key, node.name)):
+        if not is_draining(node) and (
+            used or not context.removal_quota.allows(status.key, node.name)
+        ):
             yield node
 
 

@@ -34,7 +34,7 @@ def propose(run: VoluntaryRun) -> None:
             builder.block(node, "type-spares", "kept as a spare of its instance type")
             context.closed.add(node.name)  # no destination either: a spare is kept idle
             context.spares.add(node.name)
-        elif node.name in awaited and context.room.may_leave_in_time(status.key, node.name):
+        elif node.name in awaited and context.removal_quota.allows_in_time(status.key, node.name):
             source = awaited[node.name]
             why = f"it costs less than {source}, whose pods can come"
             builder.block(node, "consolidation", why)
@@ -52,7 +52,7 @@ def _remove(run: VoluntaryRun, idle: timedelta, node: Node, status: FleetStatus)
     outdated = context.view.inventory.outdated.get(node.name)
     if outdated is not None and outdated.waits:
         builder.block(node, "replacement", outdated.waits)
-    elif not context.room.may_leave(status.key, node.name):
+    elif not context.removal_quota.allows(status.key, node.name):
         if budget := context.ledger.node_blocker(status.key, _reason(status, outdated), node.name):
             _hold(run, node, status, budget if outdated is not None else at_minimum(status))
         else:
@@ -66,7 +66,7 @@ def _remove(run: VoluntaryRun, idle: timedelta, node: Node, status: FleetStatus)
     elif outdated is None and not _spare(context, node, status):
         builder.block(node, *NEEDED_BACK)
     else:
-        context.room.leave(status.key, node.name)
+        context.removal_quota.take(status.key, node.name)
         context.ledger.take_node(status.key, node.name)
         context.empty_begun += 1
         context.closed.add(node.name)

@@ -117,7 +117,7 @@ def _blocker(context: DisruptionContext, each: FallbackNode) -> Blocker | None:
     """Return what would prevent a drain of the node onto spot capacity."""
     view = context.view
     status = view.statuses[each.key]
-    if not context.room.may_leave(each.key, each.node.name):
+    if not context.removal_quota.allows(each.key, each.node.name):
         return at_minimum(status)
     blocked = batch_blocker(context, each.node, status)
     if blocked is not None:

@@ -48,7 +48,7 @@ def find_awaited(
     for candidate in looked_at:
         # As in `VoluntaryRun._needed`: pods of a fleet at its minimum keep their places.
         node, key = candidate.node, candidate.status.key
-        if simulator.staying_alone(node) and context.room.may_leave(key, node.name):
+        if simulator.staying_alone(node) and context.removal_quota.allows(key, node.name):
             coming = departures.consolidator.coming_rows(candidate)
             idle = departures.consolidator.cheaper_rows(candidate, removable)
             decided = context.sets.set_of(node.name) is not None

@@ -75,21 +75,21 @@ class CompetingRemovals:
         )
         return list(islice(coming, COMING_MAX))
 
-    def leaving(self, candidates: Iterable[Candidate]) -> list[Candidate]:
-        """Return those that can leave one after the other in the current state.
+    def removable(self, candidates: Iterable[Candidate]) -> list[Candidate]:
+        """Return those that can be removed one after the other in the current state.
 
         Nothing is changed.
         """
-        return self._leaving(candidates, compared=True)
+        return self._removable(candidates, compared=True)
 
     def all_have_places(self, candidates: Sequence[Candidate]) -> bool:
         """Return whether the pods of all find places, one candidate after the other.
 
-        Where they do, `leaving` need not be asked, which takes much longer. Nothing is changed.
+        Where they do, `removable` need not be asked, which takes much longer. Nothing is changed.
         """
-        return len(self._leaving(candidates, compared=False)) == len(candidates)
+        return len(self._removable(candidates, compared=False)) == len(candidates)
 
-    def _leaving(self, candidates: Iterable[Candidate], *, compared: bool) -> list[Candidate]:
+    def _removable(self, candidates: Iterable[Candidate], *, compared: bool) -> list[Candidate]:
         mark, found = self._simulator.mark(), []
         for each in candidates:
             alone = self._simulator.staying_alone(each.node)

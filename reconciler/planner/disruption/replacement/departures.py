@@ -146,11 +146,11 @@ class Departures:
         self._leave_for(candidate, new.key, new.count)
         if competing.all_have_places(others):
             return new
-        without = competing.leaving(others)
+        without = competing.removable(others)
         if len(without) == len(others):
             return new
         self.simulator.undo(before)
-        coming = competing.leaving(others)
+        coming = competing.removable(others)
         worth = competing.worth(without) + competing.worth_of_new(candidate, new.key, new.count)
         if competing.worth(coming) < worth:
             self._leave_for(candidate, new.key, new.count)

@@ -288,16 +288,16 @@ class SetSearch:
         for number in range(zones + 1):
             for spread in (True, False):
                 rows = [_in_zone(spec, number) for spec in specs]
-                members = self._leaving(members, rows, spread=spread)
+                members = self._removals_of(members, rows, spread=spread)
                 found = self._saving(members, proposed.wanted)
                 if found is None:  # it saves no more with fewer nodes
                     return None
         return found
 
-    def _leaving(
+    def _removals_of(
         self, members: Sequence[Candidate], specs: Sequence[RowSpec], *, spread: bool
     ) -> tuple[Candidate, ...]:
-        """Return the nodes that can leave one after the other once the new ones have joined.
+        """Return the nodes that can be removed one after the other once the new ones have joined.
 
         All nodes of the set have the soft taint by then.
 

@@ -60,9 +60,9 @@ def waits_for_what_is_owed(context: DisruptionContext, node: Node, status: Fleet
     False while EC2 cannot launch what it owes, which may take long.
     """
     key = status.key
-    if not context.room.may_leave_in_time(key, node.name):
+    if not context.removal_quota.allows_in_time(key, node.name):
         return False
-    context.room.wait(key, node.name)
+    context.removal_quota.take_in_time(key, node.name)
     if status.unavailable:
         why = f"it is not replaced now: {status.unavailable}"
         context.builder.block(node, "replacement", why)

@@ -85,13 +85,13 @@ def _found(
     """
     sim, order, mark = builder.sim, rows_in_order(builder), builder.sim.fork()
     taken = fill(sim, pod_class, pieces.count, may_hold_headroom(builder), order)
-    leaving: Sequence[int] = ()
+    replaced: Sequence[int] = ()
     if may_move:
-        leaving = _replaceable(builder, guard, pieces, pod_class, dict(taken))
-    if leaving:
+        replaced = _replaceable(builder, guard, pieces, pod_class, dict(taken))
+    if replaced:
         sim.revert(mark)
         others = np.zeros(sim.rows, dtype=np.bool_)
-        others[[row for row, _ in taken if row not in leaving]] = True
+        others[[row for row, _ in taken if row not in replaced]] = True
         taken = fill(sim, pod_class, pieces.count, others, order)
     builder.keep_free(pieces.sector, pod_class, taken)
     return sum(amount for _, amount in taken)

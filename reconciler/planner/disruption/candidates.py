@@ -62,7 +62,7 @@ def find_candidates(context: DisruptionContext) -> list[Candidate]:
                 in_time = may_go_in_time(context, candidate, when_others_moved=True)
                 candidate.kept_for_long = not in_time
             found.append(candidate)
-            builder.mark(*attempts_dated_again(view, node))
+            builder.change_nodes(*attempts_dated_again(view, node))
     return sorted(found, key=Candidate.order)
 
 

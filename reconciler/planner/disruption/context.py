@@ -59,7 +59,7 @@ class DisruptionContext:
     timed_for_later: set[NodeName] = field(default_factory=set)
     """Nodes of `not_looked_at` that have a timer: they may leave later."""
     chosen_now: set[NodeName] = field(default_factory=set)
-    """Nodes that this plan found may leave later: it starts their timers, or marks them."""
+    """Nodes that this plan found may leave later: it starts their timers or soft-taints them."""
     not_looked_at: set[NodeName] = field(default_factory=set)
     """Candidates that this plan had no time to examine."""
     not_kept: dict[NodeName, FleetSettings] = field(default_factory=dict)
@@ -81,16 +81,16 @@ class DisruptionContext:
         """Return the empty nodes that pods may still be scheduled on, as they carry no taint."""
         return self.waiting | self.spares
 
-    def wait(self, name: NodeName, *, mark: bool = True) -> None:
+    def wait(self, name: NodeName, *, taint: bool = True) -> None:
         """Keep an empty node for now, and give it no pods of other nodes.
 
         Args:
             name: The node.
-            mark: Whether it gets the soft taint; False in the plan that starts its timer.
+            taint: Whether it gets the soft taint; False in the plan that starts its timer.
         """
         self.closed.add(name)
         self.waiting.add(name)
-        if mark:
+        if taint:
             self.unneeded[name] = "scale-in"
 
     def non_empty_at_once_max(self, fleet: FleetSettings, policy: PolicyName) -> int:

@@ -113,7 +113,7 @@ def _note_waiting(
         else:
             builder.block(node, *_waits(view, status, idle))
         if context.removal_quota.allows(status.key, node.name):
-            context.wait(node.name, mark=idle_for(view, node) is not None)
+            context.wait(node.name, taint=idle_for(view, node) is not None)
 
 
 def _waits(view: ClusterView, status: FleetStatus, idle: timedelta) -> Blocker:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.disruption.candidates import stop_clocks
 from reconciler.planner.disruption.context import make_context
-from reconciler.planner.disruption.drains.soft_taints import mark_unneeded
+from reconciler.planner.disruption.drains.soft_taints import update_soft_taints
 from reconciler.planner.disruption.drains_under_way import continue_drains
 from reconciler.planner.disruption.methods import (
     composition,
@@ -110,6 +110,6 @@ def propose_voluntary(builder: PlanBuilder) -> None:
     stop_clocks(context)
     for method in PODS:
         method(run)
-    mark_unneeded(builder, context.unneeded, context.not_looked_at, context.removal_quota.left)
+    update_soft_taints(builder, context.unneeded, context.not_looked_at, context.removal_quota.left)
     for each in AFTERWARDS:
         each(builder)

@@ -22,7 +22,7 @@ def continue_sets(run: VoluntaryRun) -> None:
     builder, sets = run.context.builder, run.context.sets
     for node in sets.unreadable:
         because = "the annotation of its replacement set cannot be read"
-        builder.mark(annotate(node, REPLACEMENT_SET, None, "consolidation", because))
+        builder.change_nodes(annotate(node, REPLACEMENT_SET, None, "consolidation", because))
     for replacement in sets.found:
         why = _why_over(run, replacement) or _drain(run, replacement) or _why_late(run, replacement)
         if why is not None and not all(map(is_draining, replacement.members)):
@@ -129,8 +129,10 @@ def _give_up(run: VoluntaryRun, replacement: ReplacementSet, because: str) -> No
     failed = str(max(failures, key=lambda found: found.count))
     staying = [node for node in replacement.members if not is_draining(node)]
     for node in (*staying, *(view.nodes[name] for name in replacement.came)):
-        builder.mark(annotate(node, REPLACEMENT_SET_FAILED, failed, "consolidation", because))
+        builder.change_nodes(
+            annotate(node, REPLACEMENT_SET_FAILED, failed, "consolidation", because)
+        )
     for node in staying:
         run.context.unneeded.pop(node.name, None)
         builder.block(node, "consolidation", f"its set was given up: {because}")
-        builder.mark(annotate(node, REPLACEMENT_SET, None, "consolidation", because))
+        builder.change_nodes(annotate(node, REPLACEMENT_SET, None, "consolidation", because))

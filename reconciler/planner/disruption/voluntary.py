@@ -273,10 +273,10 @@ class VoluntaryRun:
             return at_minimum(status)
         found: Relocation | NewNodes | Blocker | None = departures.leave(candidate)
         if found is None:
-            mark = self.simulator.mark()
+            checkpoint = self.simulator.checkpoint()
             found = departures.leave_in_time(candidate)
             found = found or departures.leave_for_new(candidate)
-            self.simulator.undo(mark)
+            self.simulator.undo(checkpoint)
         if found is None:
             return no_destination(builder, candidate)
         if isinstance(found, Relocation | NewNodes):

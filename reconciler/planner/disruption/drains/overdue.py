@@ -96,7 +96,7 @@ def tend_clock(
         value = f"{rfc3339(since)}/{rfc3339(stopped or view.at)}"
         because = "no pod keeps it now: its time stands still until it is emptied"
     if value != text:
-        builder.mark(annotate(node, PODS_BLOCK_SINCE, value, POLICY, because))
+        builder.change_nodes(annotate(node, PODS_BLOCK_SINCE, value, POLICY, because))
 
 
 def time_begins_again(node: Node) -> list[AnnotateNode]:

@@ -120,7 +120,7 @@ def _ask(run: VoluntaryRun, found: ProposedSet) -> None:
     for key, count in sorted(found.wanted.items()):
         builder.ask_for_replacements(key, count, "consolidation", because)
     for each in found.members:
-        builder.mark(annotate(each.node, REPLACEMENT_SET, text, "consolidation", because))
+        builder.change_nodes(annotate(each.node, REPLACEMENT_SET, text, "consolidation", because))
         builder.block(
             each.node, "consolidation", f"{because}; it is drained when the new ones have joined"
         )

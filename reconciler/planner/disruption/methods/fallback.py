@@ -1,4 +1,4 @@
-"""Method: marks on-demand nodes that stand in for spot nodes, so that this survives a restart.
+"""Method: annotates on-demand nodes that stand in for spot nodes, so that this survives a restart.
 
 `planner.fleets.spot.stand_ins` says which nodes these are.
 """
@@ -19,4 +19,4 @@ def propose(builder: PlanBuilder) -> None:
             continue
         name = each.instead_of.name
         because = f"it was bought while {name} was unavailable"
-        builder.mark(annotate(each.node, FALLBACK_FROM, name, "scale-up", because))
+        builder.change_nodes(annotate(each.node, FALLBACK_FROM, name, "scale-up", because))

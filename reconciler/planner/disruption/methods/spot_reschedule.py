@@ -156,7 +156,7 @@ class _Search:
         self._total = free.sum(axis=0) if len(free) else none
         self._largest = free.max(axis=0) if len(free) else none
         foreign = soft_taints_of_others(view)
-        self._soft = set(simulator.marked) - foreign.keys()
+        self._soft = set(simulator.tainted) - foreign.keys()
         """Rows whose only PreferNoSchedule taint is ours: it is removed from those that receive
         pods."""
         simulator.foreign = foreign
@@ -205,7 +205,7 @@ class _Search:
             first = simulator.first_lands(candidate.node, groups, self._rows, self._also, soft)
         if first is not None and first not in self._spot:
             return self._not_preferred([first])
-        mark = simulator.mark()
+        checkpoint = simulator.checkpoint()
         moves = simulator.move_onto(candidate.node, groups, self._rows)
         if moves is None:
             return NO_ROOM
@@ -213,11 +213,11 @@ class _Search:
         with self._headroom.lifted():
             lands = simulator.spread_rows(moves, self._also, freed)
         if len(lands) < len(candidate.placed) or not self._spot.issuperset(lands):
-            simulator.undo(mark)
+            simulator.undo(checkpoint)
             return self._not_preferred(lands)
         taken = self._kept_room.blocker(moves, self._also, freed)
         if taken is not None:
-            simulator.undo(mark)
+            simulator.undo(checkpoint)
             return taken
         self._run.begin(candidate, moves)
         self._found = True

@@ -1,8 +1,8 @@
 """Method: replaces on-demand nodes that stand in for spot nodes (docs/failures.md).
 
-`planner.fleets.spot.spot_return` decides when a batch may begin. This method chooses and marks the
-nodes of a batch. A marked node is drained like an expired one, with two differences: only a node of
-a cheaper spot fleet is asked for to replace it, and the moves must be worth what they save.
+`planner.fleets.spot.spot_return` decides when a batch may begin. This method chooses the nodes of
+a batch and annotates them. Such a node is drained like an expired one, with two differences: only a
+node of a cheaper spot fleet is asked for to replace it, and the moves must be worth what they save.
 """
 
 from collections.abc import Iterator
@@ -41,7 +41,7 @@ def propose(run: VoluntaryRun) -> None:
     """Continue the batches, and begin the next ones."""
     context = run.context
     for each in context.view.spot_returns:
-        _forget_old_marks(context, each)
+        _remove_old_annotations(context, each)
         if each.waits:
             _explain(context, each)
         else:
@@ -49,13 +49,13 @@ def propose(run: VoluntaryRun) -> None:
     run.drain(selects)
 
 
-def _forget_old_marks(context: DisruptionContext, found: SpotReturn) -> None:
-    """Remove the marks from nodes that are in no batch any more."""
+def _remove_old_annotations(context: DisruptionContext, found: SpotReturn) -> None:
+    """Remove the annotation from nodes that are in no batch any more."""
     for each in found.nodes:
         node = each.node
         if SPOT_RETURN in node.annotations and node.name not in found.batch:
             because = "its batch is over: spot is not available, or it could not be emptied in time"
-            context.builder.mark(annotate(node, SPOT_RETURN, None, POLICY, because))
+            context.builder.change_nodes(annotate(node, SPOT_RETURN, None, POLICY, because))
 
 
 def _explain(context: DisruptionContext, found: SpotReturn) -> None:
@@ -67,10 +67,10 @@ def _explain(context: DisruptionContext, found: SpotReturn) -> None:
 
 
 def _begin(run: VoluntaryRun, found: SpotReturn) -> None:
-    """Mark the nodes of the next batch: as many as the disruption budgets allow, cheapest first.
+    """Annotate the nodes of the next batch: as many as disruption budgets allow, cheapest first.
 
-    The next plan sees the marks and drains the nodes. Nodes whose pods have no place are left out:
-    they would use up a place in every batch.
+    The next plan sees the annotations and drains the nodes. Nodes whose pods have no place are
+    left out: they would use up a place in every batch.
     """
     context, tried = run.context, 0
     for each in found.nodes:
@@ -91,7 +91,7 @@ def _begin(run: VoluntaryRun, found: SpotReturn) -> None:
             context.builder.block(each.node, *blocked)
             continue
         noted = rfc3339(context.view.at)
-        context.builder.mark(annotate(each.node, SPOT_RETURN, noted, POLICY, because))
+        context.builder.change_nodes(annotate(each.node, SPOT_RETURN, noted, POLICY, because))
         context.ledger.take_node(each.key)
         context.chosen_now.add(each.node.name)
 

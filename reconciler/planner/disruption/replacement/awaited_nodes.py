@@ -44,7 +44,7 @@ def find_awaited(
     looked_at = _sets_first(context, examined(context, candidates))
     departures = Departures(seen, simulator, looked_at)
     found: dict[NodeName, NodeName] = {}
-    begin = simulator.mark()
+    begin = simulator.checkpoint()
     for candidate in looked_at:
         # As in `VoluntaryRun._needed`: pods of a fleet at its minimum keep their places.
         node, key = candidate.node, candidate.status.key

@@ -90,12 +90,12 @@ class CompetingRemovals:
         return len(self._removable(candidates, compared=False)) == len(candidates)
 
     def _removable(self, candidates: Iterable[Candidate], *, compared: bool) -> list[Candidate]:
-        mark, found = self._simulator.mark(), []
+        checkpoint, found = self._simulator.checkpoint(), []
         for each in candidates:
             alone = self._simulator.staying_alone(each.node)
             if alone and isinstance(self._leave(each, compared=compared), Relocation):
                 found.append(each)
-        self._simulator.undo(mark)
+        self._simulator.undo(checkpoint)
         return found
 
     def worth(self, candidates: Iterable[Candidate]) -> int:
@@ -124,9 +124,9 @@ class CompetingRemovals:
 
     def _moved_alone(self, other: Candidate) -> Relocation | None:
         """Return where the pods of the other node would go by themselves; nothing is changed."""
-        mark = self._simulator.mark()
+        checkpoint = self._simulator.checkpoint()
         moves = self._consolidator.move(other, self._grouped(other))
-        self._simulator.undo(mark)
+        self._simulator.undo(checkpoint)
         return moves
 
     def _fits_on(self, other: Candidate, row: int) -> bool:
@@ -135,9 +135,9 @@ class CompetingRemovals:
         Each of several nodes by itself may go to the same better place, which has room for one of
         them only: this row may be the place of the next.
         """
-        mark = self._simulator.mark()
+        checkpoint = self._simulator.checkpoint()
         moves = self._simulator.move_onto(other.node, self._grouped(other), [row])
-        self._simulator.undo(mark)
+        self._simulator.undo(checkpoint)
         return moves is not None
 
 

@@ -297,7 +297,7 @@ class Consolidator:
         policy: PolicyName = "consolidation"
         if candidate.outdated is not None:
             policy = candidate.outdated.policy
-        self._context.builder.mark(asked_again(view, node, key, policy))
+        self._context.builder.change_nodes(asked_again(view, node, key, policy))
 
     def _is_open(self, candidate: Candidate, status: FleetStatus) -> bool:
         """Return whether one more node of the fleet may be asked for to replace it."""

@@ -236,13 +236,13 @@ class SetSearch:
     @contextmanager
     def _taken_out(self, members: Sequence[Candidate]) -> Iterator[Sequence[Want]]:
         """Take the nodes out for the time of the block; yield their pods that fit nowhere else."""
-        mark = self._simulator.mark()
+        checkpoint = self._simulator.checkpoint()
         pods: list[Pod] = []
         for each in members:
             self._simulator.take_out(each.node, self._departures.grouped(each))
             pods += each.placed
         yield self._simulator.place_what_fits(grouped(self._context.view, pods))
-        self._simulator.undo(mark)
+        self._simulator.undo(checkpoint)
 
     def _bought(self, left: Sequence[Want], table: OfferTable) -> Mapping[FleetKey, int] | None:
         """Return the cheapest new nodes for these pods; None if some are left over.
@@ -308,8 +308,8 @@ class SetSearch:
                 possible; in reality it is something between.
         """
         simulator, row_of = self._simulator, self._context.view.row_of
-        mark, marked = simulator.mark(), simulator.marked
-        simulator.marked = [*marked, *(row_of[each.node.name] for each in members)]
+        checkpoint, before = simulator.checkpoint(), simulator.tainted
+        simulator.tainted = [*before, *(row_of[each.node.name] for each in members)]
         rows = [simulator.add_row(spec) for spec in specs]
         simulator.open(rows)
         able: list[Candidate] = []
@@ -320,8 +320,8 @@ class SetSearch:
                     if spread:
                         simulator.spread(moves, rows)
                     able.append(each)
-        simulator.marked = marked
-        simulator.undo(mark)
+        simulator.tainted = before
+        simulator.undo(checkpoint)
         return tuple(able)
 
     def _saving(

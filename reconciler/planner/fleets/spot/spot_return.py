@@ -157,7 +157,7 @@ def _began(node: Node, at: datetime) -> datetime | None:
     """Return when the node's batch began; None if it is in none.
 
     A future time counts as now if the clocks may differ by that much. A later one would keep the
-    node in its batch until then: it counts as none, and the mark is removed.
+    node in its batch until then: it counts as none, and the annotation is removed.
     """
     noted = parse_rfc3339(node.annotations.get(SPOT_RETURN, ""))
     return None if noted is None or is_beyond_skew(noted, at) else min(noted, at)

@@ -57,7 +57,7 @@ def _expansion(
     sim, row = builder.sim, builder.view.offers[key].row
     mark = sim.fork()
     packing = _Packing(sim, row, min(most, NODES_MAX))
-    for waiting in sorted(left, key=lambda w: -_score(w.pod_class, sim.offer_of(row))):
+    for waiting in sorted(left, key=lambda w: -_score(w.pod_class, sim.allocatable_of(row))):
         packing.add(waiting.pod_class, waiting.left)
     sim.revert(mark)
     nodes = len(packing.used)

@@ -80,7 +80,7 @@ def _on_demand(run: VoluntaryRun, rules: SpotRescheduler) -> Iterator[tuple[Node
 def _requested(run: VoluntaryRun, node: Node) -> tuple[int, str]:
     """Return the sort key of nodes: the requested CPU of its pods, and its name."""
     sim, row = run.context.builder.sim, run.context.view.row_of[node.name]
-    return int(sim.offers[row, 0] - sim.free[row, 0]), node.name
+    return int(sim.allocatable[row, 0] - sim.free[row, 0]), node.name
 
 
 def _why_all_wait(context: DisruptionContext, rules: SpotRescheduler) -> Blocker | None:

@@ -100,10 +100,10 @@ def spread_over(
         for pod_class, row, amount in moves.amounts():
             sim.place(pod_class, np.array([row]), np.array([-amount]))
     rows: list[int] = []
-    offers = np.maximum(sim.offers[:, :CPU_AND_MEMORY], 1)
+    allocatable = np.maximum(sim.allocatable[:, :CPU_AND_MEMORY], 1)
     ours = np.zeros(sim.rows)
     ours[list(tainted)] = 1
-    share = (sim.free[:, :CPU_AND_MEMORY] / offers).mean(axis=1)
+    share = (sim.free[:, :CPU_AND_MEMORY] / allocatable).mean(axis=1)
     for pod_class in classes:
         takes = among & (sim.room(pod_class, MOVES) > 0)
         disliked = ours
@@ -118,7 +118,7 @@ def spread_over(
         if not takes[chosen]:
             break
         sim.place(pod_class, np.array([chosen]), np.ones(1, dtype=np.int64))
-        share[chosen] = (sim.free[chosen, :CPU_AND_MEMORY] / offers[chosen]).mean()
+        share[chosen] = (sim.free[chosen, :CPU_AND_MEMORY] / allocatable[chosen]).mean()
         rows.append(chosen)
     return rows
 

@@ -276,7 +276,7 @@ def _told_apart(
     taken: list[FilledNode] = []
     if status is None or not left:
         return refusing, taken
-    allocatable = builder.sim.offer_of(view.offers[status.key].row)
+    allocatable = builder.sim.allocatable_of(view.offers[status.key].row)
     fits_alone = any(bool((allocatable >= w.pod_class.requests).all()) for w in left)
     for node in _came_for(view, state):
         made = node.created_at or view.at
@@ -334,8 +334,8 @@ def _should_take(
         return True
     row = view.row_of[node.name]
     offer = view.offers[FleetKey(name=state.fleet, region=state.region)]
-    used = builder.sim.offers[row] - builder.sim.free[row]
-    if not (builder.sim.offer_of(offer.row) - used >= waiting.pod_class.requests).all():
+    used = builder.sim.allocatable[row] - builder.sim.free[row]
+    if not (builder.sim.allocatable_of(offer.row) - used >= waiting.pod_class.requests).all():
         return False
     return _has_zones(view, state) or _rules_allow(builder, waiting, row)
 

@@ -223,11 +223,11 @@ def _buy_from(
     purchase = _bought(builder, group, [(w.pod_class, w.left) for w in classes], table, budget)
     exceeded = _sectors_exceeded(builder, group, purchase)
     if not exceeded:
-        group.offered.note(table, purchase)
+        group.evidence.note(table, purchase)
         record(builder, classes, purchase)
         return purchase.over_budget or len(usable) < len(fleets)
     builder.sim.revert(mark)
-    group.offered.note_choice(table)
+    group.evidence.note_choice(table)
     levels = _by_priority(classes)
     if len(levels) == 1:
         return _buy_by_sector(builder, group, classes, usable, exceeded)
@@ -315,7 +315,7 @@ def _buy_by_sector(
         for table, purchase in best:
             restore(builder.sim, builder.sim.fork(), table, purchase)
     for table, purchase in best:
-        group.offered.note(table, purchase)
+        group.evidence.note(table, purchase)
         record(builder, classes, purchase)
     return any(purchase.over_budget for _, purchase in best)
 

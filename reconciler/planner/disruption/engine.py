@@ -19,12 +19,12 @@ from reconciler.planner.disruption.methods import (
     drifted,
     empty,
     expired,
-    fallback,
     interrupted,
     orphaned,
     rebalance,
     spot_reschedule,
     spot_return,
+    stand_ins,
     stuck,
     underutilized,
     unhealthy,
@@ -79,7 +79,7 @@ PODS: tuple[VoluntaryMethod, ...] = (deschedule.propose,)
 
 AFTERWARDS: tuple[Method, ...] = (
     orphaned.propose,
-    fallback.propose,
+    stand_ins.propose,
     interrupted.explain_notices,
 )
 """Methods for nodes without a fleet, to which no limit of a fleet applies, and methods that only

@@ -26,7 +26,7 @@ from reconciler.planner.fleets.spot.spot_return import (
     SpotReturn,
     chosen_to_return,
 )
-from reconciler.planner.fleets.spot.stand_ins import FallbackNode
+from reconciler.planner.fleets.spot.stand_ins import StandIn
 from reconciler.planner.nodes.drain_taints import is_draining
 
 POLICY: Final = "spot-return"
@@ -96,14 +96,14 @@ def _begin(run: VoluntaryRun, found: SpotReturn) -> None:
         context.chosen_now.add(each.node.name)
 
 
-def _has_no_place(run: VoluntaryRun, each: FallbackNode, found: SpotReturn) -> Blocker | None:
+def _has_no_place(run: VoluntaryRun, each: StandIn, found: SpotReturn) -> Blocker | None:
     """Return why its pods could not move, even to new spot nodes; None if they could."""
     outdated = chosen_to_return(found.key, run.context.view.at)
     candidate = as_outdated(run.context, each.node, each.key, outdated)
     return candidate if isinstance(candidate, Blocker) else run.departures.why_not(candidate)
 
 
-def _cheapest_first(context: DisruptionContext, found: SpotReturn) -> Iterator[FallbackNode]:
+def _cheapest_first(context: DisruptionContext, found: SpotReturn) -> Iterator[StandIn]:
     """Yield nodes in use, those with fewer and cheaper moves first; idle ones leave by scale-in."""
     pods_on = context.view.pods_on
     used = [(counted(pods_on.get(each.node.name, ())), each) for each in found.nodes]
@@ -113,7 +113,7 @@ def _cheapest_first(context: DisruptionContext, found: SpotReturn) -> Iterator[F
         yield nodes[node.name]
 
 
-def _blocker(context: DisruptionContext, each: FallbackNode) -> Blocker | None:
+def _blocker(context: DisruptionContext, each: StandIn) -> Blocker | None:
     """Return what would prevent a drain of the node onto spot capacity."""
     view = context.view
     status = view.statuses[each.key]

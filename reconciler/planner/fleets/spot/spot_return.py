@@ -18,7 +18,7 @@ from reconciler.model.saved_state import SavedFleetState
 from reconciler.model.text import counted_noun, duration, parse_rfc3339
 from reconciler.planner.clocks import is_beyond_skew
 from reconciler.planner.fleets.inventory import FleetStatus, Inventory
-from reconciler.planner.fleets.spot.stand_ins import FallbackNode, find_fallbacks
+from reconciler.planner.fleets.spot.stand_ins import StandIn, find_stand_ins
 from reconciler.planner.fleets.updates.outdated import Outdated
 from reconciler.planner.nodes.drain_taints import is_draining
 from reconciler.planner.settings import PlannerSettings
@@ -41,7 +41,7 @@ class SpotReturn:
 
     key: FleetKey
     """The spot fleet."""
-    nodes: tuple[FallbackNode, ...]
+    nodes: tuple[StandIn, ...]
     """All nodes that stand in for it."""
     batch: Mapping[NodeName, datetime]
     """Those that are being replaced, with the time at which their batch began."""
@@ -66,8 +66,8 @@ def with_spot_returns(
     if settings.spot_return is None:
         return inventory, ()
     stable = timedelta(seconds=settings.spot_return.stable_seconds)
-    nodes: dict[FleetKey, list[FallbackNode]] = {}
-    for each in find_fallbacks(inventory, at, settings.instance_init_seconds):
+    nodes: dict[FleetKey, list[StandIn]] = {}
+    for each in find_stand_ins(inventory, at, settings.instance_init_seconds):
         if FALLBACK_FROM in each.node.annotations:
             nodes.setdefault(each.instead_of, []).append(each)
     saved_states = {(each.fleet, each.region): each for each in inventory.fleet_states}
@@ -96,7 +96,7 @@ def with_spot_returns(
 
 
 def _batch(
-    stand_ins: Iterable[FallbackNode], at: datetime, *, resting: bool
+    stand_ins: Iterable[StandIn], at: datetime, *, resting: bool
 ) -> dict[NodeName, datetime]:
     """Return the stand-ins that are being replaced, and when their batch began.
 

@@ -8,7 +8,7 @@ from typing import Protocol
 
 from reconciler.executor.handlers import annotate, apply
 from reconciler.executor.ports import PacedPorts, Ports
-from reconciler.executor.runners import PARALLEL_MAX, Runner, in_turn
+from reconciler.executor.runners import PARALLEL_MAX, Runner, one_by_one
 from reconciler.executor.terminations import Targets, end_together
 from reconciler.executor.tokens import Pace
 from reconciler.model.action_order import Stage, staged, subject_of
@@ -133,7 +133,7 @@ class LiveExecutor:
         monotonic_seconds: Callable[[], float],
         stopping: Callable[[], bool] = _never,
         pace: Pace | None = None,
-        runner: Runner[list[Outcome]] = in_turn,
+        runner: Runner[list[Outcome]] = one_by_one,
     ) -> None:
         self._ports = PacedPorts(ports, pace or Pace(monotonic_seconds))
         self._monotonic_seconds = monotonic_seconds

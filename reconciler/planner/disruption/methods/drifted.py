@@ -22,7 +22,7 @@ from reconciler.planner.disruption.candidate import Candidate
 from reconciler.planner.disruption.candidates import as_outdated, may_go_in_time
 from reconciler.planner.disruption.context import DisruptionContext
 from reconciler.planner.disruption.drains.actions import annotate, end_of_drain, last_failure
-from reconciler.planner.disruption.examined_nodes import TRIED_MAX, in_turn
+from reconciler.planner.disruption.examined_nodes import TRIED_MAX, nodes_to_try
 from reconciler.planner.disruption.replacement.consolidator import asked_again, asked_for
 from reconciler.planner.disruption.replacement.resting_update import (
     Rest,
@@ -337,7 +337,7 @@ def _drainable(
     context, departures, tried = run.context, run.departures, 0
     settling = _settling(run)
     unsure: list[Node] = []
-    for node in in_turn(context.view, list(_in_order(context, status, update))):
+    for node in nodes_to_try(context.view, list(_in_order(context, status, update))):
         why = settling.get(node.name) or batch_blocker(context, node, status)
         if why is None:
             if tried == TRIED_MAX:

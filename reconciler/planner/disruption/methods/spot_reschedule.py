@@ -61,7 +61,7 @@ def propose(run: VoluntaryRun) -> None:
     nodes = sorted(_on_demand(run, rules), key=lambda each: _requested(run, each[0]))
     waits = _why_all_wait(run.context, rules) if nodes else None
     search = _Search(run, rules) if nodes and waits is None else None
-    for node, key in nodes if search is None else search.in_turn(nodes):
+    for node, key in nodes if search is None else search.in_order_of_trials(nodes):
         why = waits if search is None else search.try_to_empty(node, key)
         if why is not None:
             run.context.builder.stays_on_demand(node, *why)
@@ -166,7 +166,9 @@ class _Search:
         self._found = False
         self._trials = self._examined = 0
 
-    def in_turn(self, nodes: Sequence[tuple[Node, FleetKey]]) -> list[tuple[Node, FleetKey]]:
+    def in_order_of_trials(
+        self, nodes: Sequence[tuple[Node, FleetKey]]
+    ) -> list[tuple[Node, FleetKey]]:
         """Return the nodes in the order in which they are tried.
 
         Those with the least requested CPU are always first. The others start from another position

@@ -19,7 +19,7 @@ from reconciler.planner.disruption.candidates import as_outdated
 from reconciler.planner.disruption.context import DisruptionContext
 from reconciler.planner.disruption.drains.actions import annotate
 from reconciler.planner.disruption.drains.idleness import counted, holds_only_headroom
-from reconciler.planner.disruption.examined_nodes import TRIED_MAX, in_turn
+from reconciler.planner.disruption.examined_nodes import TRIED_MAX, nodes_to_try
 from reconciler.planner.disruption.voluntary import VoluntaryRun
 from reconciler.planner.fleets.spot.spot_return import (
     HEADROOM_WAITS,
@@ -109,7 +109,7 @@ def _cheapest_first(context: DisruptionContext, found: SpotReturn) -> Iterator[S
     used = [(counted(pods_on.get(each.node.name, ())), each) for each in found.nodes]
     ranked = sorted((moves_rank(pods), each.node.name, each) for pods, each in used if pods)
     nodes = {name: each for _, name, each in ranked if not is_draining(each.node)}
-    for node in in_turn(context.view, [each.node for each in nodes.values()]):
+    for node in nodes_to_try(context.view, [each.node for each in nodes.values()]):
         yield nodes[node.name]
 
 

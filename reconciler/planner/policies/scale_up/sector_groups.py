@@ -47,7 +47,7 @@ def sector_groups(builder: PlanBuilder) -> list[SectorGroup]:
     return list(found.values())
 
 
-def in_turn(builder: PlanBuilder, groups: Sequence[SectorGroup]) -> list[Turn]:
+def turns_by_priority(builder: PlanBuilder, groups: Sequence[SectorGroup]) -> list[Turn]:
     """Return the purchases to make, in order.
 
     Groups that compete for something limited are bought for by priority; of equal ones those with

@@ -36,9 +36,9 @@ from reconciler.planner.policies.scale_up.refusals import explain
 from reconciler.planner.policies.scale_up.sector_bounds import note_bounds
 from reconciler.planner.policies.scale_up.sector_groups import (
     SectorGroup,
-    in_turn,
     nodes_are_short,
     sector_groups,
+    turns_by_priority,
 )
 from reconciler.planner.reservations import WaitingClass
 from reconciler.planner.reserved_places import reserved_places
@@ -47,7 +47,7 @@ from reconciler.planner.reserved_places import reserved_places
 def buy_for_sectors(builder: PlanBuilder, free_before: IntArray) -> None:
     """Buy for all pods that are still pending; record reasons for what cannot be served."""
     groups = sector_groups(builder)
-    for turn in in_turn(builder, groups) if groups else ():
+    for turn in turns_by_priority(builder, groups) if groups else ():
         _buy_for_group(builder, turn.group, turn.members)
     if len(groups) > 1:
         _use_what_was_bought(builder, [w for g in groups for w in g.members if w.left])

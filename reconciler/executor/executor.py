@@ -20,7 +20,7 @@ from reconciler.model.actions import (
     SetCapacity,
     TerminateInstance,
 )
-from reconciler.model.errors import PortError, kind_of
+from reconciler.model.errors import PortError, error_name
 from reconciler.model.outcome import Outcome, OutcomeKind, kind_of_error
 
 Report = Callable[[Outcome], None]
@@ -249,7 +249,7 @@ class LiveExecutor:
         try:
             kind = call()
         except PortError as raised:
-            kind, detail, error = kind_of_error(raised), str(raised), kind_of(raised)
+            kind, detail, error = kind_of_error(raised), str(raised), error_name(raised)
         seconds = self._monotonic_seconds() - began
         for action in actions:
             yield Outcome(action=action, kind=kind, detail=detail, error=error, seconds=seconds)

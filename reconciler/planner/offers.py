@@ -37,7 +37,7 @@ def offer_of(builder: PlanBuilder, status: FleetStatus) -> Offer:
 def could_serve(builder: PlanBuilder, waiting: WaitingClass, status: FleetStatus) -> bool:
     """Return whether a node of the fleet would suit the class if the fleet were available."""
     node = builder.view.offers[status.key]
-    if builder.sim.refusal(waiting.pod_class, builder.sim.kind_of(node.row)):
+    if builder.sim.refusal(waiting.pod_class, builder.sim.node_kind_of(node.row)):
         return False
     offered = builder.sim.allocatable_of(node.row)
     return bool((waiting.pod_class.requests <= offered).all())

@@ -17,7 +17,7 @@ from reconciler.model.errors import (
     PortError,
     Throttled,
     Unavailable,
-    kind_and_text,
+    name_and_text,
 )
 from reconciler.model.ids import Region
 from reconciler.model.text import counted_noun
@@ -163,7 +163,7 @@ class CachedTemplates:
         not_told = [{"Name": name, "Why": "EC2 does not know it"} for name in gone]
         if failure is not None:
             others = f", nor of {counted_noun(len(wanted) - 1, 'other')}" if wanted[1:] else ""
-            why = f"its version is not told{others}: {kind_and_text(failure.error)}"
+            why = f"its version is not told{others}: {name_and_text(failure.error)}"
             not_told.append({"Name": wanted[0][1], "Why": why})
         answer: dict[str, Any] = {"LaunchTemplates": told}
         return {**answer, TEMPLATES_NOT_TOLD: not_told} if not_told else answer

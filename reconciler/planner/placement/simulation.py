@@ -103,7 +103,7 @@ class Simulation:
         self._rows = 0
         self._allocatable_of: dict[int, tuple[RowSpec, IntArray]] = {}
         """By the `id` of the row's spec, which the values keep alive."""
-        self._kind_of: dict[int, tuple[RowSpec, int]] = {}
+        self._node_kind_of: dict[int, tuple[RowSpec, int]] = {}
         """Kind numbers by the `id` of the row's spec, which is looked up once per class."""
         self.version = 0
         """Changes whenever rows are added, removed or change kind."""
@@ -147,7 +147,7 @@ class Simulation:
         self._append(
             names,
             self.allocatable_of(spec),
-            np.array(self.kind_of(spec), dtype=np.int64),
+            np.array(self.node_kind_of(spec), dtype=np.int64),
             np.array(spec.over_subscription, dtype=np.int64),
         )
         self._daemons.add(spec.daemons, first, copies)
@@ -200,11 +200,11 @@ class Simulation:
             known = self._allocatable_of[id(spec)] = (spec, vector)
         return known[1]
 
-    def kind_of(self, spec: RowSpec) -> int:
+    def node_kind_of(self, spec: RowSpec) -> int:
         """Return the node kind of a row made from this spec."""
-        known = self._kind_of.get(id(spec))
+        known = self._node_kind_of.get(id(spec))
         if known is None:
-            known = self._kind_of[id(spec)] = (spec, self._kind(spec))
+            known = self._node_kind_of[id(spec)] = (spec, self._kind(spec))
         return known[1]
 
     def _kind(self, spec: RowSpec) -> int:
@@ -214,7 +214,7 @@ class Simulation:
 
     def set_schedulable(self, row: int, spec: RowSpec) -> None:
         """Change the kind of a row: cordoned, uncordoned, or with other taints."""
-        self._kinds[row] = self.kind_of(spec)
+        self._kinds[row] = self.node_kind_of(spec)
         self.version += 1
 
     def available(self) -> IntArray:

@@ -148,7 +148,7 @@ class Solver:
             for key in keys
             if self._sector[key] in sectors
             and bool((asked <= self._offers[key])[asked > 0].all())
-            and not self._sim.refusal(pod_class, self._sim.kind_of(offers[key].row))
+            and not self._sim.refusal(pod_class, self._sim.node_kind_of(offers[key].row))
         ]
 
     def _claim(self, pod_class: PodClass, solution: Solution) -> bool:

@@ -161,7 +161,7 @@ def _similar(
             other.taints,
             other.options,
         )
-        kind = sim.kind_of(view.offers[key].row)
+        kind = sim.node_kind_of(view.offers[key].row)
         if same and not any(sim.refusal(each, kind) for each in best.classes):
             found.append(key)
     return found

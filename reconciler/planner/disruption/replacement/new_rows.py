@@ -49,4 +49,4 @@ def _seen_by_pods(sim: Simulation, spec: RowSpec) -> Hashable:
     )
     daemons = tuple(map(id, spec.daemons))  # which the view keeps alive
     allocatable = sim.allocatable_of(spec).tobytes()
-    return sim.kind_of(spec), allocatable, spec.over_subscription, daemons, places
+    return sim.node_kind_of(spec), allocatable, spec.over_subscription, daemons, places

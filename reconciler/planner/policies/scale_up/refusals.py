@@ -118,7 +118,7 @@ class _Fleet:
             status=status,
             key=status.key,
             row=row,
-            kind=builder.sim.kind_of(row),
+            kind=builder.sim.node_kind_of(row),
             labels=_values_by_key(row),
             full=at_maximum(builder, status) if full else None,
         )

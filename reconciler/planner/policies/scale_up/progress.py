@@ -94,9 +94,10 @@ def judge_demand(builder: PlanBuilder) -> None:
 
 
 def wait_for_hoped(builder: PlanBuilder) -> None:
-    """Reserve for pods the launching nodes that were bought for them in the hope for their zone.
+    """Reserve launching nodes of a still unknown zone for pods that need one particular zone.
 
-    The zone of such a node is known once it has joined; until then no other one is bought.
+    They were bought for these pods. The zone of such a node is known once it has joined; until then
+    no other one is bought.
     """
     fleets: dict[str, set[FleetKey]] = {}
     for state in builder.view.snapshot.cluster.demands:

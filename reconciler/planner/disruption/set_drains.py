@@ -121,8 +121,9 @@ def _drain_next(run: VoluntaryRun, candidate: Candidate) -> bool:
 def _give_up(run: VoluntaryRun, replacement: ReplacementSet, because: str) -> None:
     """Keep the nodes that do not drain yet; they rest before they may join another set.
 
-    The new nodes get the same mark: for a day they belong to no set that would buy the same again.
-    The old nodes may soon leave in another way, and the note of the failure would go with them.
+    The new nodes get the same annotation: for a day they belong to no set that would buy the same
+    again. The old nodes may soon leave in another way, and the note of the failure would go with
+    them.
     """
     builder, view = run.context.builder, run.context.view
     failures = [failed_again(view, node) for node in replacement.members]

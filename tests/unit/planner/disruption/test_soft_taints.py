@@ -33,7 +33,7 @@ def softly(made: Plan) -> tuple[list[str], list[str]]:
     return put, [str(a.node) for a in soft if isinstance(a, UntaintNode)]
 
 
-def marked(node: Node) -> Node:
+def soft_tainted(node: Node) -> Node:
     """The node with our soft taint."""
     return replace(node, taints=(*node.taints, SOFT))
 
@@ -73,30 +73,30 @@ def test_node_gets_no_soft_taint_in_the_plan_that_starts_its_timer() -> None:
     assert softly(made) == ([], [])
 
 
-def test_marked_node_is_left_as_it_is() -> None:
+def test_node_with_the_soft_taint_is_left_as_it_is() -> None:
     """Each plan would patch it again."""
-    made = planned(FLEET, marked(waiting("a")), make_node("b", FLEET), full("b"))
+    made = planned(FLEET, soft_tainted(waiting("a")), make_node("b", FLEET), full("b"))
     assert softly(made) == ([], [])
 
 
-def test_mark_goes_when_the_node_is_needed() -> None:
+def test_soft_taint_goes_when_the_node_is_needed() -> None:
     """New pods would avoid a node that stays."""
-    made = planned(FLEET, marked(waiting("a")), full("a"), make_node("b", FLEET), full("b"))
+    made = planned(FLEET, soft_tainted(waiting("a")), full("a"), make_node("b", FLEET), full("b"))
     assert softly(made) == ([], ["a"])
 
 
-def test_mark_refuses_no_pod() -> None:
+def test_soft_taint_refuses_no_pod() -> None:
     """A node would be bought for a pod that kube-scheduler can bind at once."""
     pending = make_pod("p", cpu="3")
-    made = planned(FLEET, marked(waiting("a")), make_node("b", FLEET), full("b"), pending)
+    made = planned(FLEET, soft_tainted(waiting("a")), make_node("b", FLEET), full("b"), pending)
     assert {p.pod.name: p.node for p in made.placements} == {"p": "a"}
     assert softly(made) == ([], ["a"])
 
 
-def test_pending_pod_is_expected_on_a_node_without_the_mark() -> None:
+def test_pending_pod_is_expected_on_a_node_without_the_soft_taint() -> None:
     """The plan would keep the wrong node for it: kube-scheduler takes the other one."""
     pending = make_pod("p", cpu="1")
-    made = planned(FLEET, marked(waiting("a")), make_node("b", FLEET), full("b"), pending)
+    made = planned(FLEET, soft_tainted(waiting("a")), make_node("b", FLEET), full("b"), pending)
     assert {p.pod.name: p.node for p in made.placements} == {"p": "b"}
 
 
@@ -107,10 +107,10 @@ def test_node_at_its_fleets_minimum_gets_no_soft_taint() -> None:
     assert softly(made) == ([], [])
 
 
-def test_only_as_many_nodes_are_marked_as_the_fleet_can_do_without() -> None:
-    """With all nodes marked the mark says nothing."""
+def test_only_as_many_nodes_get_the_soft_taint_as_the_fleet_can_do_without() -> None:
+    """With the soft taint on all nodes it says nothing."""
     fleet = replace(FLEET, min_capacity=2)
-    nodes = [waiting("a"), waiting("b"), marked(waiting("c"))]
+    nodes = [waiting("a"), waiting("b"), soft_tainted(waiting("c"))]
     made = planned(fleet, *nodes)
     assert softly(made) == ([], [])
     assert softly(planned(fleet, *nodes, make_node("d", fleet), full("d"))) == (["a"], [])
@@ -139,13 +139,13 @@ def test_node_that_is_unneeded_and_headroom_gets_one_soft_taint() -> None:
     builder = decide(snapshot, make_settings(FLEET, headroom=(headroom,)))
     before = len(builder.actions)
     update_soft_taints(builder, {NodeName("a"): "deschedule"}, frozenset(), {})
-    (marks,) = builder.actions[before:]
-    assert marks.policy == "deschedule"
+    (taint,) = builder.actions[before:]
+    assert taint.policy == "deschedule"
 
 
-def test_draining_node_keeps_its_mark_and_loses_it_when_it_is_given_back() -> None:
+def test_draining_node_keeps_its_soft_taint_and_loses_it_when_it_is_given_back() -> None:
     """Two taints that say the same would be patched one after the other."""
-    ripe = marked(unneeded("a", FLEET))
+    ripe = soft_tainted(unneeded("a", FLEET))
     made = planned(FLEET, ripe, make_node("b", FLEET), full("b"))
     assert told(made, TaintNode) == ["a"]
     assert softly(made) == ([], [])

@@ -252,5 +252,5 @@ def test_node_in_the_place_of_another_opens_no_zone_while_pods_wait_for_their_no
     targets = {f.fleet: f.target for f in made.fleets}
     assert targets[IN_ANOTHER_SECTOR[2].name] == (0 if waits else 1)
     (told,) = [each for each in made.kept if each.node == f"{old.name}-0"]
-    assert ("spreads would refuse pods" in told.detail) == waits
+    assert ("make topology spreads reject pods" in told.detail) == waits
     assert not waits or told.code == code

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Literal
 
 from reconciler.adapters.forge import ForgeSettings, forge
-from reconciler.adapters.forge.settings import ForgeKind, api_of, kind_of, place_of
+from reconciler.adapters.forge.settings import ForgeKind, api_of, forge_kind_of, place_of
 from reconciler.adapters.git.checkout import GitCheckout
 from reconciler.gitops.repository.progress import PipelineStage, stage_context
 from reconciler.model.errors import PortError, ToolError, UsageError
@@ -171,7 +171,7 @@ def _has_token() -> bool:
 def _kind(choice: ForgeChoice, place: tuple[str, str] | None) -> ForgeKind | None:
     if choice in {"github", "gitlab"}:
         return "github" if choice == "github" else "gitlab"
-    return kind_of(place[0]) if choice == "auto" and place is not None else None
+    return forge_kind_of(place[0]) if choice == "auto" and place is not None else None
 
 
 def _token() -> tuple[str, Path | None]:

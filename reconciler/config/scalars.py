@@ -62,7 +62,7 @@ def any_text(value: object) -> str:
     """Return a text; plain scalars keep their literal text whatever they look like."""
     value = written(value)
     if not isinstance(value, str):
-        raise wrong_type(f"must be a text, not {kind_of(value)}")
+        raise wrong_type(f"must be a text, not {type_name(value)}")
     return str(value)
 
 
@@ -74,7 +74,7 @@ def text(value: object) -> str:
     return literal
 
 
-def kind_of(value: object) -> str:
+def type_name(value: object) -> str:
     """Return the type of a value, for messages."""
     if isinstance(value, dict):
         return "a mapping"
@@ -87,7 +87,7 @@ def number(value: object, expected: str = "a number") -> Decimal:
     if isinstance(value, str) and _NOT_FINITE.fullmatch(value):
         raise out_of_range(f"must be {expected}, not {quoted(value)}")
     if not isinstance(value, UnquotedText) or _NUMBER.fullmatch(value) is None:
-        shown = quoted(value) if isinstance(value, str) else kind_of(value)
+        shown = quoted(value) if isinstance(value, str) else type_name(value)
         raise wrong_type(f"must be {expected}, not {shown}")
     if _LEADING_ZERO.match(value) and value.replace("_", "").isdigit():
         raise wrong_type(f"{quoted(value)} is octal to some readers and decimal to others")
@@ -99,7 +99,7 @@ def boolean(value: object) -> bool:
     value = written(value)
     if isinstance(value, UnquotedText) and value.lower() in _TRUE | FALSE_TEXTS:
         return value.lower() in _TRUE
-    shown = quoted(value) if isinstance(value, str) else kind_of(value)
+    shown = quoted(value) if isinstance(value, str) else type_name(value)
     raise wrong_type(f"must be true or false, not {shown}")
 
 

@@ -10,7 +10,7 @@ from reconciler.executor.handlers import annotate, apply
 from reconciler.executor.ports import Ports
 from reconciler.executor.rate_limited_ports import RateLimitedPorts
 from reconciler.executor.rate_limiter import RateLimiter
-from reconciler.executor.runners import PARALLEL_MAX, Runner, in_turn
+from reconciler.executor.runners import PARALLEL_MAX, Runner, one_by_one
 from reconciler.executor.terminations import Targets, end_together
 from reconciler.model.action_order import Stage, staged, subject_of
 from reconciler.model.actions import (
@@ -21,7 +21,7 @@ from reconciler.model.actions import (
     SetCapacity,
     TerminateInstance,
 )
-from reconciler.model.errors import PortError, kind_of
+from reconciler.model.errors import PortError, error_name
 from reconciler.model.ids import PodKey
 from reconciler.model.outcome import Outcome, OutcomeKind, kind_of_error
 
@@ -139,7 +139,7 @@ class LiveExecutor:
         monotonic_seconds: Callable[[], float],
         stopping: Callable[[], bool] = _never,
         limiter: RateLimiter | None = None,
-        runner: Runner[list[Outcome]] = in_turn,
+        runner: Runner[list[Outcome]] = one_by_one,
     ) -> None:
         self._ports = RateLimitedPorts(ports, limiter or RateLimiter(monotonic_seconds))
         self._monotonic_seconds = monotonic_seconds
@@ -278,7 +278,7 @@ class LiveExecutor:
         try:
             kind = call()
         except PortError as raised:
-            kind, detail, error = kind_of_error(raised), str(raised), kind_of(raised)
+            kind, detail, error = kind_of_error(raised), str(raised), error_name(raised)
         seconds = self._monotonic_seconds() - began
         for action in actions:
             yield Outcome(action=action, kind=kind, detail=detail, error=error, seconds=seconds)

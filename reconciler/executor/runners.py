@@ -13,7 +13,7 @@ PARALLEL_MAX = 32
 """Calls at the same time; the API server has room for hundreds, and serves other clients too."""
 
 
-def in_turn(work: Sequence[Work[Result]]) -> Iterator[Result]:
+def one_by_one(work: Sequence[Work[Result]]) -> Iterator[Result]:
     """Run one after the other, in the caller's thread, so that the order never varies."""
     for each in work:
         yield each()
@@ -22,7 +22,7 @@ def in_turn(work: Sequence[Work[Result]]) -> Iterator[Result]:
 def in_parallel(work: Sequence[Work[Result]]) -> Iterator[Result]:
     """Run up to PARALLEL_MAX at once; an exception cancels what has not begun."""
     if len(work) <= 1:
-        yield from in_turn(work)
+        yield from one_by_one(work)
         return
     pool = ThreadPoolExecutor(min(PARALLEL_MAX, len(work)), thread_name_prefix="act")
     try:

@@ -5,7 +5,7 @@ from typing import Final
 
 from reconciler.executor.rate_limited_ports import RateLimitedCloud, RateLimitedPorts
 from reconciler.model.actions import Precondition, TerminateInstance
-from reconciler.model.errors import NotFound, PortError, TerminationProtected, kind_of
+from reconciler.model.errors import NotFound, PortError, TerminationProtected, error_name
 from reconciler.model.fleet import FLEET_TAG, Instance
 from reconciler.model.ids import FleetId, Region
 from reconciler.model.outcome import Outcome, OutcomeKind, kind_of_error
@@ -49,7 +49,7 @@ def end_together(
 
 
 def _of(error: PortError) -> End:
-    return kind_of_error(error), str(error), kind_of(error)
+    return kind_of_error(error), str(error), error_name(error)
 
 
 def _refused(why: str) -> End:

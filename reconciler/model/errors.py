@@ -141,7 +141,7 @@ class PortError(ReconcilerError):
     """The other side of a port refused or failed."""
 
 
-def kind_of(error: PortError) -> str:
+def error_name(error: PortError) -> str:
     """Return the name of the error's class among those of the ports, whatever an adapter made it.
 
     Adapters have classes of their own below these; no other part of the program knows them.
@@ -149,9 +149,9 @@ def kind_of(error: PortError) -> str:
     return next(each.__name__ for each in type(error).__mro__ if each.__module__ == __name__)
 
 
-def kind_and_text(error: PortError) -> str:
+def name_and_text(error: PortError) -> str:
     """Return the error's class and text, for where only text is kept."""
-    return f"{kind_of(error)}: {error}"
+    return f"{error_name(error)}: {error}"
 
 
 class Throttled(PortError):

@@ -38,8 +38,8 @@ SPOT_NOTICE: Final = timedelta(minutes=2)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HeldByHook:
-    """A lifecycle hook of an Auto Scaling group that delays the end of an instance."""
+class LifecycleAction:
+    """The wait of an instance's end for a lifecycle hook of its Auto Scaling group."""
 
     region: Region
     group: str
@@ -60,8 +60,8 @@ class Notice:
     state change; the type of the event for a scheduled change, withdrawn or not."""
     at: datetime | None = None
     """When AWS does it, did it or was to do it, aware; None for `unreadable`."""
-    hook: HeldByHook | None = field(default=None, compare=False)
-    """Of a lifecycle action: the hook to complete."""
+    hook: LifecycleAction | None = field(default=None, compare=False)
+    """Of a lifecycle action: the action to complete."""
 
     @property
     def has_begun(self) -> bool:

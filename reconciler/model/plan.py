@@ -182,7 +182,7 @@ class NewNodes:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FallbackNodes:
+class StandIns:
     """On-demand nodes of one fleet that replace unavailable nodes of a spot fleet for a time."""
 
     fleet: str
@@ -281,7 +281,7 @@ class Plan:
     """The same of the places where EC2 took our spot instances back in the last half hour."""
     protected_instances: tuple[ProtectedInstance, ...] = ()
     """The same of instances that EC2 refused to end, as they are protected from termination."""
-    fallbacks: tuple[FallbackNodes, ...] = ()
+    stand_ins: tuple[StandIns, ...] = ()
     """On-demand nodes that were bought because a spot fleet was unavailable."""
     headroom: tuple[HeadroomPlan, ...] = ()
     """The result for each item of the config."""

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
 
-from reconciler.model.errors import PortError, kind_and_text
+from reconciler.model.errors import PortError, name_and_text
 from reconciler.model.ids import Region
 from reconciler.model.snapshot import CloudState, Ignored, Snapshot
 from reconciler.observer.merge import merged_clouds
@@ -66,7 +66,7 @@ def _observed(
     if failed and not states:
         raise failed[0]
     if failed:
-        why = kind_and_text(failed[0])
+        why = name_and_text(failed[0])
         ignored = tuple(
             Ignored(code="unreadable", kind="Region", name=each, detail=why)
             for each in sorted(regions)

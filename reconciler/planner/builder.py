@@ -318,7 +318,7 @@ class PlanBuilder:
         held = Held(node=NodeName(node), code=code, instance=instance, detail=detail)
         self._held.append(held)
 
-    def mark(self, *actions: AnnotateNode | TaintNode | UntaintNode) -> None:
+    def change_nodes(self, *actions: AnnotateNode | TaintNode | UntaintNode) -> None:
         """Annotate nodes and add or remove soft taints; this begins no drain.
 
         Raises:

@@ -7,7 +7,7 @@ from reconciler.model.action_order import in_order
 from reconciler.model.actions import DeleteNode, SetCapacity, TerminateInstance
 from reconciler.model.ids import FleetId, NodeName, PodKey
 from reconciler.model.placements import Dispatch, Placements
-from reconciler.model.plan import Cost, FallbackNodes, FleetPlan, Kept, Plan
+from reconciler.model.plan import Cost, FleetPlan, Kept, Plan, StandIns
 from reconciler.model.snapshot import Ignored
 from reconciler.model.unplaceable import Reason, Unplaceable
 from reconciler.planner.builder import PlanBuilder
@@ -29,7 +29,7 @@ from reconciler.planner.fleets.inventory import FleetStatus
 from reconciler.planner.fleets.live_fleet import of_same_name
 from reconciler.planner.fleets.notice_outcomes import notice_outcomes
 from reconciler.planner.fleets.spot.spot_return import HEADROOM_WAITS
-from reconciler.planner.fleets.spot.stand_ins import find_fallbacks
+from reconciler.planner.fleets.spot.stand_ins import find_stand_ins
 from reconciler.planner.fleets.updates.drift import count_drifted
 from reconciler.planner.money import usd
 from reconciler.planner.planning_failure import CODE as PLANNING_FAILED
@@ -76,7 +76,7 @@ def finished(builder: PlanBuilder) -> Plan:
         raises=recent_raises(snapshot.cluster.raises, view.at),
         interrupted_pools=inventory.interrupted_pools,
         protected_instances=still_protected(snapshot),
-        fallbacks=_fallbacks(builder),
+        stand_ins=_stand_ins(builder),
         headroom=tuple(builder.headroom),
         new_nodes=new_nodes_of(builder),
         ran_before=ran_before(builder.view),
@@ -214,11 +214,11 @@ def _fleet_plan(
     )
 
 
-def _fallbacks(builder: PlanBuilder) -> tuple[FallbackNodes, ...]:
+def _stand_ins(builder: PlanBuilder) -> tuple[StandIns, ...]:
     """Return by fleet and spot fleet the nodes that stand in, and what more they cost."""
     view = builder.view
     young_seconds = view.settings.instance_init_seconds
-    found = find_fallbacks(view.inventory, view.at, young_seconds)
+    found = find_stand_ins(view.inventory, view.at, young_seconds)
     counts = Counter((each.key, each.instead_of) for each in found)
     returns = {each.key: each for each in view.spot_returns}
     going = Counter(
@@ -235,7 +235,7 @@ def _fallbacks(builder: PlanBuilder) -> tuple[FallbackNodes, ...]:
         if spot in returns
     }
     return tuple(
-        FallbackNodes(
+        StandIns(
             fleet=key.name,
             region=key.region,
             instead_of=spot.name,

@@ -24,7 +24,7 @@ def offer_of(builder: PlanBuilder, status: FleetStatus) -> Offer:
     return Offer(
         node=node,
         most=UNLIMITED if status.max is None else max(0, status.max - target),
-        vector=builder.sim.offer_of(node.row),
+        vector=builder.sim.allocatable_of(node.row),
         over_subscription=round(status.settings.over_subscription * resources.WHOLE),
         priority=status.settings.priority,
         penalty_nano_usd=penalty_nano_usd(
@@ -37,9 +37,9 @@ def offer_of(builder: PlanBuilder, status: FleetStatus) -> Offer:
 def suits_class(builder: PlanBuilder, waiting: WaitingClass, status: FleetStatus) -> bool:
     """Return whether the fleet's new nodes fit the class, ignoring whether it is available."""
     node = builder.view.offers[status.key]
-    if builder.sim.refusal(waiting.pod_class, builder.sim.kind_of(node.row)):
+    if builder.sim.refusal(waiting.pod_class, builder.sim.node_kind_of(node.row)):
         return False
-    offered = builder.sim.offer_of(node.row)
+    offered = builder.sim.allocatable_of(node.row)
     return bool((waiting.pod_class.requests <= offered).all())
 
 

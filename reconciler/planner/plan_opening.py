@@ -26,7 +26,7 @@ from reconciler.planner.fleets.inventory import Inventory
 from reconciler.planner.fleets.inventory_building import build_inventory
 from reconciler.planner.fleets.live_fleet import with_config_names
 from reconciler.planner.fleets.new_nodes.daemons_that_fit import Daemons
-from reconciler.planner.fleets.new_nodes.devices import with_promised_devices
+from reconciler.planner.fleets.new_nodes.devices import with_devices_of_fleets
 from reconciler.planner.fleets.new_nodes.learned_resources import with_learned
 from reconciler.planner.fleets.new_nodes.new_node import NewNode, daemons_of, new_node
 from reconciler.planner.fleets.new_nodes.shown_nodes import with_shown_nodes
@@ -37,7 +37,7 @@ from reconciler.planner.node_rows import node_row
 from reconciler.planner.nodes.drain_taints import is_draining
 from reconciler.planner.placement.classes import ClassTable
 from reconciler.planner.placement.kinds import HOSTNAME, ZONE_KEYS
-from reconciler.planner.placement.label_keys import Offered, topology_keys
+from reconciler.planner.placement.label_keys import OfferedNames, topology_keys
 from reconciler.planner.placement.one_pod_claims import Place, RoughPlaces
 from reconciler.planner.placement.simulation import NO_LIMITS, Simulation
 from reconciler.planner.placement.volumes import VolumeResolver
@@ -71,7 +71,7 @@ def open_plan(
     """
     settings = with_discovered(snapshot, settings)
     named = with_config_names(snapshot, settings)
-    named, unequipped = with_promised_devices(named, settings)
+    named, unequipped = with_devices_of_fleets(named, settings)
     departing = with_departing(named, settings)
     return open_builder(named, departing, also, unequipped, left_out)
 
@@ -155,7 +155,7 @@ class _Facts:
     volume_limits: _VolumeLimits
     offers: Mapping[FleetKey, NewNode]
     daemons: Daemons
-    offered: Offered
+    offered: OfferedNames
     resolver: VolumeResolver
 
 
@@ -263,7 +263,7 @@ def _stuck_end_ledger(
 def _world(
     cluster: ClusterState,
     offers: Collection[NewNode],
-    offered: Offered,
+    offered: OfferedNames,
     resolver: VolumeResolver,
 ) -> World:
     """Return what pending pods are compared with."""
@@ -279,7 +279,7 @@ def _world(
 
 def _offered(
     nodes: Iterable[Node], offers: Iterable[NewNode], asked_about: Iterable[Pod]
-) -> Offered:
+) -> OfferedNames:
     """Return what any node has, a new one would have, or questions are about."""
     label_keys = {HOSTNAME, *ZONE_KEYS}
     resources: set[str] = set()
@@ -290,7 +290,7 @@ def _offered(
         resources.update(offer.row.allocatable)
     for pod in asked_about:
         resources.update(pod.spec.requests)
-    return Offered(
+    return OfferedNames(
         label_keys=frozenset(label_keys | topology_keys(pod.spec for pod in asked_about)),
         resources=frozenset(resources),
     )

@@ -40,7 +40,7 @@ class Purchases:
     awaiting_pods: dict[NodeName, datetime] = field(default_factory=dict)
     """Nodes that were bought for pods which are still pending, and until when kube-scheduler may
     bind them there. If the node ended earlier it would not count as one that no pod used."""
-    held_back: set[int] = field(default_factory=set)
+    left_out_classes: set[int] = field(default_factory=set)
     """Numbers of classes whose nodes would open a zone that refuses pods of higher priority."""
     places_taken: dict[int, PlacesTaken] = field(default_factory=dict)
     """Numbers of classes whose new nodes other pods have filled, and which pods."""

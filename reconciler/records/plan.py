@@ -120,7 +120,7 @@ def _others(plan: Plan, *, kept: bool) -> Json:
         "binding": binding_to_json(plan.binding),
         "clock_skew_seconds": plan.clock_skew_seconds,
     }
-    if plan.fallbacks:
+    if plan.stand_ins:
         result["fallbacks"] = [
             {
                 "fleet": each.fleet,
@@ -131,7 +131,7 @@ def _others(plan: Plan, *, kept: bool) -> Json:
                 "going_back": each.going_back,
                 "waits": each.waits,
             }
-            for each in plan.fallbacks
+            for each in plan.stand_ins
         ]
     if plan.headroom:
         result["headroom"] = [

@@ -62,8 +62,8 @@ NODES_INTERRUPTED: Final = _name("nodes_interrupted")
 POOLS_INTERRUPTED: Final = _name("interrupted_pools")
 INSTANCES_PROTECTED: Final = _name("protected_instances")
 INTERRUPTION_SECONDS: Final = _name("interruption_drain_seconds")
-NODES_FALLBACK: Final = _name("fallback_nodes")
-FALLBACK_EXTRA_COST: Final = _name("fallback_extra_usd_per_hour")
+STAND_INS: Final = _name("fallback_nodes")
+STAND_INS_EXTRA_COST: Final = _name("fallback_extra_usd_per_hour")
 HEADROOM_PIECES: Final = _name("headroom_pieces")
 HEADROOM_MISSING: Final = _name("headroom_missing_pieces")
 RESCHEDULER_NODES: Final = _name("spot_rescheduler_nodes")
@@ -83,8 +83,8 @@ ALL: Final = (
     POOLS_INTERRUPTED,
     INSTANCES_PROTECTED,
     INTERRUPTION_SECONDS,
-    NODES_FALLBACK,
-    FALLBACK_EXTRA_COST,
+    STAND_INS,
+    STAND_INS_EXTRA_COST,
     HEADROOM_PIECES,
     HEADROOM_MISSING,
     RESCHEDULER_NODES,

@@ -232,7 +232,7 @@ def _of_cost(plan: Plan) -> Iterator[Metric]:
 
 def _of_spot(plan: Plan) -> Iterator[Metric]:
     yield from _of_interruptions(plan)
-    yield from _of_fallbacks(plan)
+    yield from _of_stand_ins(plan)
     nodes, pods = (
         GaugeMetricFamily(name, text, labels=["kind"])
         for name, text in (
@@ -256,15 +256,15 @@ def _of_interruptions(plan: Plan) -> Iterator[Metric]:
     )
 
 
-def _of_fallbacks(plan: Plan) -> Iterator[Metric]:
+def _of_stand_ins(plan: Plan) -> Iterator[Metric]:
     labels = ["fleet", "region", "spot_fleet"]
     nodes = GaugeMetricFamily(
-        names.NODES_FALLBACK, "On-demand nodes that stand in for spot nodes.", labels=labels
+        names.STAND_INS, "On-demand nodes that stand in for spot nodes.", labels=labels
     )
     extra = GaugeMetricFamily(
-        names.FALLBACK_EXTRA_COST, "What these cost more per hour.", labels=labels
+        names.STAND_INS_EXTRA_COST, "What these cost more per hour.", labels=labels
     )
-    for each in plan.fallbacks:
+    for each in plan.stand_ins:
         of = [each.fleet, each.region, each.instead_of]
         nodes.add_metric(of, each.nodes)
         extra.add_metric(of, each.extra_hourly_usd)

@@ -101,7 +101,7 @@ def _long_ones(plan: Plan) -> Iterator[NextStep]:
         if fleet.removal:
             what = f"{fleet.fleet} in {fleet.region} is emptied and removed"
             yield NextStep(at=None, what=what, why=fleet.removal)
-    for back in plan.fallbacks:
+    for back in plan.stand_ins:
         what = (
             f"{counted_noun(back.nodes, 'node')} of {back.fleet} standing in for {back.instead_of}"
         )

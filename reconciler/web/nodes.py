@@ -40,7 +40,7 @@ class NodeRow:
 def node_rows(snapshot: Snapshot, plan: Plan) -> tuple[NodeRow, ...]:
     """Return every node: held and leaving ones first, then by fleet and name."""
     verdicts = NodeVerdicts(plan)
-    promised = Counter(
+    reserved = Counter(
         each.node for each in plan.placements if each.node and each.moved_from is None
     )
     pods_on: dict[NodeName, list[Pod]] = {}
@@ -48,7 +48,7 @@ def node_rows(snapshot: Snapshot, plan: Plan) -> tuple[NodeRow, ...]:
         if pod.node_name is not None and not pod.finished:
             pods_on.setdefault(pod.node_name, []).append(pod)
     rows = (
-        _row(node, pods_on.get(node.name, ()), plan, verdicts, promised)
+        _row(node, pods_on.get(node.name, ()), plan, verdicts, reserved)
         for node in snapshot.cluster.nodes
     )
     return tuple(sorted(rows, key=lambda row: (_ORDER.index(row.verdict), row.fleet, row.name)))
@@ -59,13 +59,13 @@ def _row(
     pods: Iterable[Pod],
     plan: Plan,
     verdicts: NodeVerdicts,
-    promised: Mapping[NodeName, int],
+    reserved: Mapping[NodeName, int],
 ) -> NodeRow:
     on_it = list(pods)
     busy = counted(on_it)
     key = plan.fleet_of_node.get(node.name)
     verdict, code, because = verdicts.of(node.name) or _default_verdict(
-        len(busy), promised.get(node.name, 0)
+        len(busy), reserved.get(node.name, 0)
     )
     return NodeRow(
         name=node.name,
@@ -81,12 +81,12 @@ def _row(
     )
 
 
-def _default_verdict(busy: int, promised: int) -> tuple[NodeVerdict, str, str]:
+def _default_verdict(busy: int, reserved: int) -> tuple[NodeVerdict, str, str]:
     """Return the verdict on a node that the plan does not mention."""
     if busy:
         return "used", "has-pods", f"{counted_noun(busy, 'pod')} on it"
-    if promised:
-        return "used", "promised", f"{counted_noun(promised, 'pending pod')} will run on it"
+    if reserved:
+        return "used", "reserved", f"{counted_noun(reserved, 'pending pod')} will run on it"
     return "kept", "not-a-candidate", "no policy removes it"
 
 

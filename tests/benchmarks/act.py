@@ -48,7 +48,7 @@ def run() -> str:
         cluster = Verbs(transport, LeaseHome(namespace="bench"), lambda _: "1")
         ports = Ports(cluster=cluster, clouds={})  # type: ignore[arg-type] # only what is called
         seconds, cpu, applied = _side_by_side(ports)
-        each = _in_turn(ports)
+        each = _one_by_one(ports)
         transport.close()
     cells = {
         "annotations": f"{applied}",
@@ -95,7 +95,7 @@ def _side_by_side(ports: Ports) -> tuple[float, float, int]:
     return seconds, cpu, sum(each.kind == "applied" for each in reported)
 
 
-def _in_turn(ports: Ports) -> float:
+def _one_by_one(ports: Ports) -> float:
     """Seconds of one call, when they are made one after the other."""
     paced = RateLimitedPorts(ports, RateLimiter(perf_counter))
     began = perf_counter()

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from reconciler.adapters.forge import ForgeSettings
-from reconciler.adapters.forge.settings import ForgeKind, api_of, kind_of, place_of
+from reconciler.adapters.forge.settings import ForgeKind, api_of, forge_kind_of, place_of
 from reconciler.model.errors import ToolError, UsageError
 from reconciler.telemetry.scrubbing import scrub
 from tests.forge_server import PROJECT, TOKEN
@@ -66,12 +66,12 @@ def test_place_is_read_from_the_git_address(url: str, place: tuple[str, str] | N
 )
 def test_api_follows_from_the_host(host: str, kind: ForgeKind, api: str) -> None:
     """Enterprise servers have their API elsewhere than github.com."""
-    assert (kind_of(host), api_of(kind, host)) == (kind, api)
+    assert (forge_kind_of(host), api_of(kind, host)) == (kind, api)
 
 
 def test_unknown_host_names_no_forge() -> None:
     """A token must not be sent to a guess."""
-    assert kind_of("git.example") is None
+    assert forge_kind_of("git.example") is None
 
 
 @pytest.mark.parametrize("url", ["http://forge.example", "https://a:b@forge.example", "ftp://x"])

@@ -169,7 +169,7 @@ def of_client_error(where: str, error: ClientError, *, changing: bool) -> PortEr
         return NotFound(where, what)
     if code in _OLD_OR_WRONG:
         return Forbidden(where, what, "check the credentials and this machine's clock")
-    return _kind_of(code)(where, what)
+    return _class_of(code)(where, what)
 
 
 def _protected(code: str, message: str) -> frozenset[InstanceId]:
@@ -179,7 +179,7 @@ def _protected(code: str, message: str) -> frozenset[InstanceId]:
     return frozenset(map(InstanceId, _INSTANCE_ID.findall(message)))
 
 
-def _kind_of(code: str) -> type[PortError]:
+def _class_of(code: str) -> type[PortError]:
     if code in FORBIDDEN:
         return Forbidden
     if code in CAPACITY:

@@ -15,7 +15,7 @@ from reconciler.adapters.aws.lifecycle_hooks import complete_action, record_hear
 from reconciler.adapters.aws.queue_failures import COMPLETE
 from reconciler.adapters.aws.request_limits import SHARE
 from reconciler.model.errors import OutcomeUnknown, PortError
-from reconciler.model.notices import HeldByHook
+from reconciler.model.notices import LifecycleAction
 from reconciler.model.throttling import auto_scaling_bucket
 
 HEARTBEAT_SECONDS: Final = 25.0
@@ -51,7 +51,7 @@ class HookCalls:
         with self._lock:
             return WAITING_MAX - self._waiting
 
-    def beat(self, hook: HeldByHook, still_wanted: Callable[[], bool]) -> None:
+    def beat(self, hook: LifecycleAction, still_wanted: Callable[[], bool]) -> None:
         """Send a heartbeat in its turn, if it is still wanted then."""
 
         def send() -> None:
@@ -67,7 +67,7 @@ class HookCalls:
             self._waiting += 1
         self._heartbeats.submit(send)
 
-    def complete(self, hook: HeldByHook, ended: Callable[[PortError | None], object]) -> None:
+    def complete(self, hook: LifecycleAction, ended: Callable[[PortError | None], object]) -> None:
         """Complete the action, so that the instance ends, in another thread.
 
         `ended` is called there with the error, or with None when it was completed.

@@ -17,7 +17,7 @@ from reconciler.model.errors import (
     PortError,
     Throttled,
     Unavailable,
-    kind_and_text,
+    name_and_text,
 )
 from reconciler.model.ids import Region
 from reconciler.model.text import counted_noun
@@ -165,7 +165,7 @@ class CachedTemplates:
         unknown = [{"Name": name, "Why": "EC2 does not know it"} for name in gone]
         if failure is not None:
             others = f", nor of {counted_noun(len(wanted) - 1, 'other')}" if wanted[1:] else ""
-            why = f"its version is unknown{others}: {kind_and_text(failure.error)}"
+            why = f"its version is unknown{others}: {name_and_text(failure.error)}"
             unknown.append({"Name": wanted[0][1], "Why": why})
         answer: dict[str, Any] = {"LaunchTemplates": entries}
         return {**answer, UNKNOWN_TEMPLATES: unknown} if unknown else answer

@@ -6,10 +6,10 @@ from typing import Any
 from reconciler.adapters.aws.clients import Clients
 from reconciler.adapters.aws.retries import change
 from reconciler.model.errors import NotFound, Refused
-from reconciler.model.notices import HeldByHook
+from reconciler.model.notices import LifecycleAction
 
 
-def complete_action(clients: Clients, hook: HeldByHook) -> None:
+def complete_action(clients: Clients, hook: LifecycleAction) -> None:
     """Let the instance end; an instance that the hook no longer holds is ending already.
 
     Raises:
@@ -20,7 +20,7 @@ def complete_action(clients: Clients, hook: HeldByHook) -> None:
         _send(clients, hook, call, LifecycleActionResult="CONTINUE")
 
 
-def record_heartbeat(clients: Clients, hook: HeldByHook) -> None:
+def record_heartbeat(clients: Clients, hook: LifecycleAction) -> None:
     """Restart the hook's timeout.
 
     Raises:
@@ -30,7 +30,7 @@ def record_heartbeat(clients: Clients, hook: HeldByHook) -> None:
     _send(clients, hook, call)
 
 
-def _send(clients: Clients, hook: HeldByHook, call: Any, **arguments: str) -> None:
+def _send(clients: Clients, hook: LifecycleAction, call: Any, **arguments: str) -> None:
     change(
         f"lifecycle hook {hook.name} of {hook.group}",
         call,

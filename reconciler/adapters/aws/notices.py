@@ -22,7 +22,7 @@ from reconciler.adapters.aws.queue_failures import (
 )
 from reconciler.model.errors import Forbidden, NotFound, PortError, Refused, Unavailable
 from reconciler.model.ids import REGION_FORM, Region
-from reconciler.model.notices import Arrival, HeldByHook, MessageId, Notice
+from reconciler.model.notices import Arrival, LifecycleAction, MessageId, Notice
 from reconciler.records.aws.events import decode_message
 
 BATCH: Final = 10
@@ -64,7 +64,7 @@ class _Held:
     """Whether the queue still has it for this replica: its time can be extended."""
 
     @property
-    def hook(self) -> HeldByHook | None:
+    def hook(self) -> LifecycleAction | None:
         """Return the lifecycle hook that waits for it."""
         return next((each.hook for each in self.notices if each.hook), None)
 
@@ -120,7 +120,7 @@ class SqsNotices:
 
     def settle(self, messages: Collection[MessageId], emptied: Collection[MessageId] = ()) -> None:
         """See ports.notices."""
-        completed: list[tuple[MessageId, HeldByHook]] = []
+        completed: list[tuple[MessageId, LifecycleAction]] = []
         by_url: dict[str, list[_Held]] = {}
         with self._condition:
             if self._stopped:

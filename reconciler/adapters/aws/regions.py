@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Generic, TypeVar
 
-from reconciler.model.errors import PortError, Unavailable, kind_and_text
+from reconciler.model.errors import PortError, Unavailable, name_and_text
 from reconciler.model.fleet import Provider
 from reconciler.model.ids import Region
 from reconciler.model.snapshot import CloudState, Ignored
@@ -134,7 +134,7 @@ def observed(
     state = decode(answers)
     silent = frozenset(region for region, _ in failed)
     unreadable = (
-        Ignored(code="unreadable", kind="Region", name=region, detail=kind_and_text(error))
+        Ignored(code="unreadable", kind="Region", name=region, detail=name_and_text(error))
         for region, error in failed
     )
     return replace(

@@ -92,7 +92,7 @@ def place_of(repository_url: str) -> tuple[str, str] | None:
     return (host, path) if host and "/" in path else None
 
 
-def kind_of(host: str) -> ForgeKind | None:
+def forge_kind_of(host: str) -> ForgeKind | None:
     """Return the forge that a host's name indicates, None when it indicates none."""
     if "github" in host:
         return "github"

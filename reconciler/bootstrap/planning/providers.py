@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import TypeVar
 
-from reconciler.model.errors import Forbidden, kind_and_text
+from reconciler.model.errors import Forbidden, name_and_text
 from reconciler.model.fleet import Provider
 from reconciler.model.ids import Region
 from reconciler.model.snapshot import CloudState, Ignored
@@ -64,7 +64,7 @@ class _IfAllowed:
         try:
             return self._cloud.observe(regions)
         except Forbidden as error:
-            why = kind_and_text(error)
+            why = name_and_text(error)
             unreadable = Ignored(
                 code="unreadable", kind="Provider", name=self._provider, detail=why
             )

@@ -16,6 +16,9 @@ from reconciler.records.explanations import encode_explained_plan, explanations_
 
 Json = dict[str, Any]
 
+_VERBS = frozenset({"leaves", "grows", "shrinks", "stays"})
+"""Verdicts that are verbs; the others follow "is"."""
+
 
 def print_explained(plan: Plan, explanations: Explanations, *, form: Output) -> None:
     """Print the plan's JSON with the explanations in it; for people only the explanations."""
@@ -71,10 +74,15 @@ def _counts(counts: Json) -> str:
     return ", ".join(f"{count} {code}" for code, count in ordered)
 
 
+def _predicate(verdict: str) -> str:
+    """Return the verdict on a node or a fleet as it follows the name in a sentence."""
+    return verdict if verdict in _VERBS else f"is {verdict}"
+
+
 def _node(node: Json) -> None:
     of = f" of {node['fleet']}" if node["fleet"] else ""
-    verdict = f"{node['verdict']}: {node['code']}: {node['because']}"
-    print_text(f"Node {node['node']}{of}: {verdict}.\n")
+    verdict = f"{_predicate(node['verdict'])} ({node['code']}): {node['because']}"
+    print_text(f"Node {node['node']}{of} {verdict}.\n")
     if node["drift"]:
         print_text(f"Launch template and instance type: {node['drift']}.\n")
     if node["actions"]:
@@ -85,7 +93,8 @@ def _node(node: Json) -> None:
 
 def _fleet(fleet: Json) -> None:
     print_text(
-        f"Fleet {fleet['fleet']} in {fleet['region']}: {fleet['verdict']}: {fleet['because']}.\n"
+        f"Fleet {fleet['fleet']} in {fleet['region']} {_predicate(fleet['verdict'])}: "
+        f"{fleet['because']}.\n"
         f"Target {fleet['current']} -> {fleet['target']} (min {fleet['min']}, "
         f"max {'none' if fleet['max'] is None else fleet['max']}), {fleet['joined']} joined, "
         f"{fleet['launching']} launching, {fleet['state']}; "

@@ -55,12 +55,12 @@ def refusal_events(snapshot: Snapshot, plan: Plan, pods_max: int) -> Iterator[Ob
     firsts = with_shared((group[0] for group in reported), _reasons)
     for group, (_, why) in zip(reported, firsts, strict=True):
         yield from _of_owner(group, why, pods)
-    for each, why in with_shared(islice(in_turn(ordered), pods_max), _reasons):
+    for each, why in with_shared(islice(round_robin(ordered), pods_max), _reasons):
         yield _of_pod(each, why)
 
 
-def in_turn(groups: Iterable[Sequence[Unplaceable]]) -> Iterator[Unplaceable]:
-    """Return the first of each group, then the second of each, and so on."""
+def round_robin(groups: Iterable[Sequence[Unplaceable]]) -> Iterator[Unplaceable]:
+    """Yield the first of each group, then the second of each, and so on."""
     for row in zip_longest(*groups):
         yield from (each for each in row if each is not None)
 

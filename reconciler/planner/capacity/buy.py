@@ -99,7 +99,7 @@ def _higher_first(sim: Simulation, request: PurchaseRequest, level: int, splits:
         # Nodes for the others may open a zone, because of which a spread refuses the higher ones.
         restore(sim, mark, request.table, first)
         first.over_limits = both.over_limits
-        first.note_held_back(both)
+        first.note_left_out(both)
         first.forget_proofs()
         return first
     return both

@@ -72,7 +72,7 @@ def joined(first: Purchase, second: Purchase, wants: Sequence[Want]) -> Purchase
         worth={**first.worth, **second.worth},
         steady={**first.steady, **second.steady},
         lowered={**first.lowered, **second.lowered},
-        held_back=first.held_back | second.held_back,
+        left_out_classes=first.left_out_classes | second.left_out_classes,
     )
     both.left = unserved(both, wants)
     return both

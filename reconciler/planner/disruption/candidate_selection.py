@@ -64,7 +64,7 @@ def find_candidates(context: DisruptionContext) -> list[Candidate]:
                 in_time = may_go_in_time(context, candidate, when_others_moved=True)
                 candidate.kept_for_long = not in_time
             found.append(candidate)
-            builder.mark(*attempts_dated_again(view, node))
+            builder.change_nodes(*attempts_dated_again(view, node))
     return sorted(found, key=Candidate.order)
 
 
@@ -101,7 +101,7 @@ def lasting_blocker(
         return Blocker("drain-cool-off", detail, rests)
     replaced_here = candidate.outdated is not None and not candidate.goes_back_to_spot
     key, name = candidate.status.key, candidate.node.name
-    if not replaced_here and not context.room.may_leave(key, name):
+    if not replaced_here and not context.removal_quota.allows(key, name):
         return at_minimum(candidate.status)
     found = context.ledger.drain_blocker(candidate.moving, overdue=overdue)
     if when_others_moved and found is not None:

@@ -11,13 +11,13 @@ from reconciler.planner.disruption.blockers.nodes import cannot_end
 from reconciler.planner.disruption.drains.actions import terms_of
 from reconciler.planner.disruption.drains.replacement_sets import SetsUnderWay
 from reconciler.planner.disruption.limits.ledger import EvictionLedger
-from reconciler.planner.disruption.limits.removals import DemandMargin, FleetRoom, still_draining
+from reconciler.planner.disruption.limits.removals import DemandMargin, RemovalQuota, still_draining
 from reconciler.planner.disruption.simulator.relocation import Relocation
 from reconciler.planner.nodes.drain_taints import (
     is_draining_by_us,
     is_draining_voluntarily,
 )
-from reconciler.planner.promised_places import KeptPlaces
+from reconciler.planner.reserved_places import ReservationGuard
 from reconciler.planner.rules import Judge, judge_of
 from reconciler.planner.settings import FleetSettings
 from reconciler.planner.view import ClusterView
@@ -29,10 +29,10 @@ class DisruptionContext:
 
     builder: PlanBuilder
     under_way: Sequence[Relocation]
-    room: FleetRoom
+    removal_quota: RemovalQuota
     demand_margin: DemandMargin
     ledger: EvictionLedger
-    kept_places: KeptPlaces
+    reservation_guard: ReservationGuard
     """The places of pending pods, which must not be lost when nodes are replaced."""
     open_nodes: Sequence[tuple[Node, FleetKey]]
     """Our nodes that are not draining, leaving or interrupted, and the fleet of each."""
@@ -55,7 +55,7 @@ class DisruptionContext:
     timed_for_later: set[NodeName] = field(default_factory=set)
     """Nodes of `not_looked_at` that have a timer: they may leave later."""
     chosen_now: set[NodeName] = field(default_factory=set)
-    """Nodes that this plan found may leave later: it starts their timers, or marks them."""
+    """Nodes that this plan found may leave later: it starts their timers or soft-taints them."""
     not_looked_at: set[NodeName] = field(default_factory=set)
     """Candidates that this plan had no time to examine."""
     not_kept: dict[NodeName, FleetSettings] = field(default_factory=dict)
@@ -77,16 +77,16 @@ class DisruptionContext:
         """Return the empty nodes that pods may still be scheduled on, as they carry no taint."""
         return self.waiting | self.spares
 
-    def wait(self, name: NodeName, *, mark: bool = True) -> None:
+    def wait(self, name: NodeName, *, taint: bool = True) -> None:
         """Keep an empty node for now, and give it no pods of other nodes.
 
         Args:
             name: The node.
-            mark: Whether it gets the soft taint; False in the plan that starts its timer.
+            taint: Whether it gets the soft taint; False in the plan that starts its timer.
         """
         self.closed.add(name)
         self.waiting.add(name)
-        if mark:
+        if taint:
             self.unneeded[name] = "scale-in"
 
     def non_empty_at_once_max(self, fleet: FleetSettings, policy: PolicyName) -> int:
@@ -130,10 +130,10 @@ def make_context(builder: PlanBuilder, under_way: Sequence[Relocation]) -> Disru
     return DisruptionContext(
         builder=builder,
         under_way=under_way,
-        room=FleetRoom(builder),
+        removal_quota=RemovalQuota(builder),
         demand_margin=DemandMargin(builder),
         ledger=EvictionLedger(view, builder.budgets),
-        kept_places=KeptPlaces(builder),
+        reservation_guard=ReservationGuard(builder),
         open_nodes=tuple(_open_nodes(view)),
         sets=SetsUnderWay(view),
         draining=draining,

@@ -108,12 +108,12 @@ def _note_waiting(
     going = Counter(status.key for _, node, status in found.nodes if node.name in found.removable)
     for idle, node, status in sorted(waiting, key=lambda each: (-each[0], each[1].name)):
         going[status.key] += 1
-        if going[status.key] > context.room.left[status.key]:
+        if going[status.key] > context.removal_quota.left[status.key]:
             builder.block(node, *at_minimum(status))
         else:
             builder.block(node, *_waits(view, status, idle))
-        if context.room.may_leave(status.key, node.name):
-            context.wait(node.name, mark=idle_for(view, node) is not None)
+        if context.removal_quota.allows(status.key, node.name):
+            context.wait(node.name, taint=idle_for(view, node) is not None)
 
 
 def _waits(view: ClusterView, status: FleetStatus, idle: timedelta) -> Blocker:

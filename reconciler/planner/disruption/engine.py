@@ -9,7 +9,7 @@ from collections.abc import Callable
 from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.disruption.candidate_selection import pause_overdue_timers
 from reconciler.planner.disruption.disruption_context import make_context
-from reconciler.planner.disruption.drains.soft_taints import mark_unneeded
+from reconciler.planner.disruption.drains.soft_taints import update_soft_taints
 from reconciler.planner.disruption.methods import (
     consolidation,
     departing,
@@ -110,6 +110,6 @@ def propose_voluntary(builder: PlanBuilder) -> None:
     pause_overdue_timers(context)
     for method in PODS:
         method(run)
-    mark_unneeded(builder, context.unneeded, context.not_looked_at, context.room.left)
+    update_soft_taints(builder, context.unneeded, context.not_looked_at, context.removal_quota.left)
     for each in AFTERWARDS:
         each(builder)

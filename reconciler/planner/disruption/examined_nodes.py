@@ -58,8 +58,8 @@ def examined(context: DisruptionContext, candidates: list[Candidate]) -> list[Ca
     first = allowed[:places]
     if not begins_a_turn(context.view):
         return first
-    in_turn = _able_in_time(context, _rotated(context.view, others))
-    allowed = [*first, *islice(in_turn, most - len(first)), *allowed[len(first) :]][:most]
+    rotated = _able_in_time(context, _rotated(context.view, others))
+    allowed = [*first, *islice(rotated, most - len(first)), *allowed[len(first) :]][:most]
     chosen = {c.node.name for c in allowed}
     blocked = (c for c in candidates if c.node.name not in chosen)
     return [*allowed, *islice(blocked, most - len(allowed))]
@@ -80,8 +80,8 @@ def _eligible_in_turn(
         return allowed
     in_order = allowed[: (places + 1) // 2]
     later = ordered[ordered.index(in_order[-1]) + 1 :]
-    in_turn = islice(_able_in_time(context, _rotated(context.view, later)), places - len(in_order))
-    chosen = [*in_order, *in_turn]
+    rotated = islice(_able_in_time(context, _rotated(context.view, later)), places - len(in_order))
+    chosen = [*in_order, *rotated]
     return [*chosen, *(c for c in allowed if c not in chosen)][:most]
 
 
@@ -103,7 +103,7 @@ def begins_a_turn(view: ClusterView) -> bool:
     return previous_at is None or _turn_of(previous_at) != _turn_of(view.at)
 
 
-def in_turn(view: ClusterView, ordered: Sequence[Node]) -> Sequence[Node]:
+def nodes_to_try(view: ClusterView, ordered: Sequence[Node]) -> Sequence[Node]:
     """Return the nodes to try: the first of them, and of a longer list the later ones in turn."""
     if len(ordered) <= TRIED_MAX:
         return ordered

@@ -37,7 +37,7 @@ _REQUESTED: tuple[tuple[str, PolicyName], ...] = (
     (SPOT_RETURN, "spot-return"),
     (REPLACEMENT_SET, "consolidation"),
 )
-"""Annotations with which a method marks a node before it is drained, with the method's policy."""
+"""Annotations with which a method chooses a node before it is drained, with the method's policy."""
 _LAUNCHES_FOR = timedelta(minutes=15)
 """A replacement counts as launching for this long after it was asked for."""
 
@@ -117,7 +117,7 @@ def _under_way(view: ClusterView, node: Node) -> Disruption:
 
 
 def _chosen(view: ClusterView, node: Node) -> Disruption | None:
-    """Return what will happen to a node that a method has marked and that is not drained yet."""
+    """Return what will happen to a node that a method has chosen and that is not drained yet."""
     asked = read_attempts(node.annotations.get(REPLACEMENT_ASKED, ""), view.at, _LAUNCHES_FOR)
     launching = asked is not None
     chosen = (policy for key, policy in _REQUESTED if key in node.annotations)

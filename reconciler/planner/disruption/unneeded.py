@@ -77,11 +77,11 @@ class UnneededNodes:
         """Return the answers as if exactly the nodes `timed` had timers and soft taints."""
         untimed = {c.node.name for c in waiting} - set(timed)
         last = [c.node.name for c in reversed(self._in_order(self._every, timed, untimed))]
-        with self._simulator.expecting(last, marked=timed, unmarked=untimed):
-            mark = self._simulator.mark()
+        with self._simulator.expecting(last, tainted=timed, untainted=untimed):
+            checkpoint = self._simulator.checkpoint()
             asked = self._in_order(waiting, timed, untimed)
             found = {c.node.name: self._needed(c) for c in asked}
-            self._simulator.undo(mark)
+            self._simulator.undo(checkpoint)
         return found
 
     def _in_order(

@@ -18,11 +18,11 @@ class Utilisation:
         self._columns = [0, 1, *extended]
         rows = np.array(list(view.row_of.values()), dtype=np.int64)
         self._at = {name: i for i, name in enumerate(view.row_of)}
-        offers = builder.sim.offers[rows][:, self._columns]
-        used = offers - builder.sim.free[rows][:, self._columns]
+        allocatable = builder.sim.allocatable[rows][:, self._columns]
+        used = allocatable - builder.sim.free[rows][:, self._columns]
         daemons = self._daemons(builder)
-        share = _share(used - daemons, offers - daemons)
-        share[:, 2:][offers[:, 2:] <= 0] = 0.0
+        share = _share(used - daemons, allocatable - daemons)
+        share[:, 2:][allocatable[:, 2:] <= 0] = 0.0
         self._share: list[list[float]] = share.tolist()
         self._names = [names[column] for column in self._columns]
 

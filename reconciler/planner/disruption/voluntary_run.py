@@ -60,7 +60,7 @@ class VoluntaryRun:
         self._examined: list[Candidate] = []
         self._rest: list[Candidate] = []
         """Candidates that no method has begun to drain."""
-        self.held_by_limits: dict[NodeName, str] = {}
+        self.limited_nodes: dict[NodeName, str] = {}
         """Candidates that only a limit on the number of disrupted nodes keeps, as far as they were
         examined, and the code of that limit."""
         self.turns_at_once_max = 0
@@ -128,7 +128,7 @@ class VoluntaryRun:
         """
         why = _limit(self.context, self.simulator, candidate, decided=decided)
         if why is not None and why.code in _LIMITS and self._at_once_max(candidate):
-            self.held_by_limits[candidate.node.name] = why.code
+            self.limited_nodes[candidate.node.name] = why.code
             if why == ENOUGH_AT_ONCE:
                 own = candidate.status.settings.scale_in.non_empty_at_once_max
                 self.turns_at_once_max = max(self.turns_at_once_max, own, 1)
@@ -148,7 +148,7 @@ class VoluntaryRun:
         if why is not None:
             self._block(candidate, why)
             return False
-        if not self.context.room.may_leave(candidate.status.key, node.name):
+        if not self.context.removal_quota.allows(candidate.status.key, node.name):
             return self._ask_for_successor(candidate)
         moves = self.trials.leave(candidate)
         if moves is None:
@@ -171,7 +171,7 @@ class VoluntaryRun:
         context.waiting -= taken
         context.spares -= taken
         context.timed_for_later -= taken
-        context.room.leave(candidate.status.key, candidate.node.name)
+        context.removal_quota.take(candidate.status.key, candidate.node.name)
         context.non_empty_begun += 1
         builder.begin_removal(_removal(context, candidate, moves))
 
@@ -271,14 +271,14 @@ class VoluntaryRun:
             return IN_USE
         if candidate.outdated is not None:
             return None
-        if not self.context.room.may_leave(status.key, candidate.node.name):
+        if not self.context.removal_quota.allows(status.key, candidate.node.name):
             return at_minimum(status)
         found: Relocation | NewNodes | Blocker | None = trials.leave(candidate)
         if found is None:
-            mark = self.simulator.mark()
+            checkpoint = self.simulator.checkpoint()
             found = trials.leave_in_time(candidate)
             found = found or trials.leave_for_new(candidate)
-            self.simulator.undo(mark)
+            self.simulator.undo(checkpoint)
         if found is None:
             return no_destination(builder, candidate)
         if isinstance(found, Relocation | NewNodes):

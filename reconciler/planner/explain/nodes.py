@@ -156,7 +156,7 @@ def _room_taken(builder: PlanBuilder, node: Node) -> tuple[NodeVerdict, str, str
         of_sector = f" of sector {sector}" if sector else ""
         return "kept", "headroom", f"its free room is headroom{of_sector}"
     if row in builder.used_rows:
-        return "used", "promised", "pending pods are promised to it"
+        return "used", "reserved", "its free room is reserved for pending pods"
     return None
 
 

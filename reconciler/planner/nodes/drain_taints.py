@@ -12,7 +12,7 @@ def is_draining(node: Node) -> bool:
     return bool(node.taints) and any(taint.key == DRAINING_TAINT for taint in node.taints)
 
 
-def is_marked(node: Node) -> bool:
+def has_soft_taint(node: Node) -> bool:
     """Return whether the node carries our soft taint."""
     return bool(node.taints) and any(taint.key == UNNEEDED_TAINT for taint in node.taints)
 

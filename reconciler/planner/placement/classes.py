@@ -20,7 +20,7 @@ from reconciler.planner.placement.dimensions import dimensions_for
 from reconciler.planner.placement.kinds import ZONE
 from reconciler.planner.placement.label_keys import (
     NOWHERE,
-    Offered,
+    OfferedNames,
     node_label_keys,
     reads_names,
     selector_keys,
@@ -93,7 +93,7 @@ class ClassTable:
         pods: Iterable[Pod],
         namespaces: Iterable[Namespace],
         resolver: VolumeResolver,
-        offered: Offered | None = None,
+        offered: OfferedNames | None = None,
     ) -> None:
         """Build the table; `offered` is what nodes have and new ones would.
 

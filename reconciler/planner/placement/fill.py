@@ -32,8 +32,8 @@ def tightness(sim: Simulation) -> IntArray:
 
 def free_share(sim: Simulation) -> FloatArray:
     """Return the free share of each row, by CPU or memory, whichever is smaller."""
-    offers = np.maximum(sim.offers[:, :2], 1)
-    share: FloatArray = (sim.free[:, :2] / offers).min(axis=1)
+    allocatable = np.maximum(sim.allocatable[:, :2], 1)
+    share: FloatArray = (sim.free[:, :2] / allocatable).min(axis=1)
     return share
 
 

@@ -11,8 +11,8 @@ from reconciler.planner.placement.volume_needs import VolumeNeeds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Offered:
-    """What existing nodes have and nodes to buy would have: few names, all known."""
+class OfferedNames:
+    """Label keys and resources that existing nodes have or nodes to buy would have."""
 
     label_keys: frozenset[str]
     resources: frozenset[str]

@@ -86,7 +86,7 @@ class Simulation:
         width = len(self.dimensions.names)
         self.names: list[str] = []
         self._free = np.zeros((0, width), dtype=np.int64)
-        self._offers = np.zeros((0, width), dtype=np.int64)
+        self._allocatable = np.zeros((0, width), dtype=np.int64)
         self._lendable: IntArray | None = None
         self._kinds = np.zeros(0, dtype=np.int64)
         self._over = np.zeros(0, dtype=np.int64)
@@ -101,9 +101,9 @@ class Simulation:
             self._located.of_all,
         )
         self._rows = 0
-        self._offer_of: dict[int, tuple[RowSpec, IntArray]] = {}
+        self._allocatable_of: dict[int, tuple[RowSpec, IntArray]] = {}
         """By the `id` of the row's spec, which the values keep alive."""
-        self._kind_of: dict[int, tuple[RowSpec, int]] = {}
+        self._node_kind_of: dict[int, tuple[RowSpec, int]] = {}
         """Kind numbers by the `id` of the row's spec, which is looked up once per class."""
         self.version = 0
         """Changes whenever rows are added, removed or change kind."""
@@ -121,9 +121,9 @@ class Simulation:
         return self._free[: self._rows]
 
     @property
-    def offers(self) -> IntArray:
-        """Return what each row offered when it was empty."""
-        return self._offers[: self._rows]
+    def allocatable(self) -> IntArray:
+        """Return (rows, dimensions) what each row offers while it is empty."""
+        return self._allocatable[: self._rows]
 
     @property
     def kinds(self) -> IntArray:
@@ -146,8 +146,8 @@ class Simulation:
             )
         self._append(
             names,
-            self.offer_of(spec),
-            np.array(self.kind_of(spec), dtype=np.int64),
+            self.allocatable_of(spec),
+            np.array(self.node_kind_of(spec), dtype=np.int64),
             np.array(spec.over_subscription, dtype=np.int64),
         )
         self._daemons.add(spec.daemons, first, copies)
@@ -159,52 +159,52 @@ class Simulation:
         for topology in self.topologies.values():
             topology.add(topology.domains_of(labels))
         known: dict[tuple[object, ...], IntArray] = {}
-        offers = np.zeros((len(specs), len(self.dimensions.names)), dtype=np.int64)
+        allocatable = np.zeros((len(specs), len(self.dimensions.names)), dtype=np.int64)
         for row, spec in enumerate(specs):
             key = (spec.allocatable, spec.volume_limits, spec.taken_ports)
             if key not in known:
-                known[key] = self.offer_of(spec)
-            offers[row] = known[key]
+                known[key] = self.allocatable_of(spec)
+            allocatable[row] = known[key]
         self._append(
             [spec.name for spec in specs],
-            offers,
+            allocatable,
             np.array([self._kind(spec) for spec in specs], dtype=np.int64),
             np.array([spec.over_subscription for spec in specs], dtype=np.int64),
         )
 
     def _append(
-        self, names: Sequence[str], offers: IntArray, kinds: IntArray, over: IntArray
+        self, names: Sequence[str], allocatable: IntArray, kinds: IntArray, over: IntArray
     ) -> None:
         """Append rows with these properties, each given once for all or once per row."""
         first, total = self._rows, self._rows + len(names)
         self._free = grown(self._free, total)
-        self._offers = grown(self._offers, total)
+        self._allocatable = grown(self._allocatable, total)
         self._kinds = grown(self._kinds, total)
         self._over = grown(self._over, total)
-        self._free[first:total] = offers
-        self._offers[first:total] = offers
+        self._free[first:total] = allocatable
+        self._allocatable[first:total] = allocatable
         self._kinds[first:total] = kinds
         self._over[first:total] = over
         self.names.extend(names)
         self._rows = total
         self.version += 1
 
-    def offer_of(self, spec: RowSpec) -> IntArray:
+    def allocatable_of(self, spec: RowSpec) -> IntArray:
         """Return (dimensions,) what a row made from this spec offers when it is empty.
 
         Read-only.
         """
-        known = self._offer_of.get(id(spec))
+        known = self._allocatable_of.get(id(spec))
         if known is None:
-            offer = self.dimensions.of_node(spec.allocatable, spec.volume_limits, spec.taken_ports)
-            known = self._offer_of[id(spec)] = (spec, offer)
+            vector = self.dimensions.of_node(spec.allocatable, spec.volume_limits, spec.taken_ports)
+            known = self._allocatable_of[id(spec)] = (spec, vector)
         return known[1]
 
-    def kind_of(self, spec: RowSpec) -> int:
+    def node_kind_of(self, spec: RowSpec) -> int:
         """Return the node kind of a row made from this spec."""
-        known = self._kind_of.get(id(spec))
+        known = self._node_kind_of.get(id(spec))
         if known is None:
-            known = self._kind_of[id(spec)] = (spec, self._kind(spec))
+            known = self._node_kind_of[id(spec)] = (spec, self._kind(spec))
         return known[1]
 
     def _kind(self, spec: RowSpec) -> int:
@@ -214,7 +214,7 @@ class Simulation:
 
     def set_schedulable(self, row: int, spec: RowSpec) -> None:
         """Change the kind of a row: cordoned, uncordoned, or with other taints."""
-        self._kinds[row] = self.kind_of(spec)
+        self._kinds[row] = self.node_kind_of(spec)
         self.version += 1
 
     def available(self) -> IntArray:
@@ -284,7 +284,7 @@ class Simulation:
         borrows = terms.borrows and pod_class.spec.priority >= 0 and pod_class.spec.preempts
         free = self.available() if borrows else self.free
         room = resources.room(
-            free, self.offers, self._over[: self._rows], pod_class.requests, pod_class.columns
+            free, self.allocatable, self._over[: self._rows], pod_class.requests, pod_class.columns
         )
         return self._shared.limited(pod_class, free, room)
 
@@ -327,7 +327,7 @@ class Simulation:
         taken = pod_class.requests
         over = self._over[rows]
         if np.count_nonzero(over):
-            taken = resources.charged(taken, self.offers[rows], over)
+            taken = resources.charged(taken, self.allocatable[rows], over)
         if len(rows) == 1 and taken.ndim == 1:
             # The usual case: without an array of rows it takes less than half the time.
             self._free[rows[0]] -= taken * amounts[0]

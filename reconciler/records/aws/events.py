@@ -15,7 +15,7 @@ from typing import Any, Final
 import msgspec
 
 from reconciler.model.ids import InstanceId, Region
-from reconciler.model.notices import SPOT_ACTIONS, SPOT_NOTICE, HeldByHook, MessageId, Notice
+from reconciler.model.notices import SPOT_ACTIONS, SPOT_NOTICE, LifecycleAction, MessageId, Notice
 from reconciler.records.times import YEARS, http_date
 
 TOKEN_LENGTH: Final = 36
@@ -107,7 +107,7 @@ def _lifecycle_action(
             kind="lifecycle-action",
             instance=_instance(detail, "EC2InstanceId"),
             at=at,
-            hook=HeldByHook(region=Region(""), group=group, name=name, token=token),
+            hook=LifecycleAction(region=Region(""), group=group, name=name, token=token),
         ),
     )
 

@@ -58,11 +58,11 @@ class ObservedDemand:
     """Those that need room, by UID."""
     finished: Mapping[str, Pod] = field(default_factory=dict)
     """Those that have ended by themselves and still exist, by UID."""
-    held: frozenset[str] = frozenset()
+    yet_to_ask: frozenset[str] = frozenset()
     """The UIDs of those that ask for no room yet: a scheduling gate holds them (Kueue's, say), or a
     scheduler of their own has not refused them."""
     asked_at: Mapping[str, datetime] = field(default_factory=dict)
-    """Since when pods ask for room that an earlier look saw held, by UID."""
+    """By UID, since when pods ask for room that were `yet_to_ask` at an earlier look."""
     daemon_sets: Mapping[str, DaemonSet] = field(default_factory=dict)
     budgets: Mapping[str, PodDisruptionBudget] = field(default_factory=dict)
     claims: Mapping[str, PersistentVolumeClaim] = field(default_factory=dict)
@@ -89,7 +89,7 @@ def seen_in(
         at=at,
         pods={pod.key.uid: pod for pod in cluster.pods if _asks_for_room(pod, before)},
         finished={pod.key.uid: pod for pod in cluster.pods if _has_ended(pod)},
-        held=frozenset(pod.key.uid for pod in cluster.pods if _is_held(pod, before)),
+        yet_to_ask=frozenset(pod.key.uid for pod in cluster.pods if _has_yet_to_ask(pod, before)),
         asked_at=_asked_at(cluster.pods, at, before),
         daemon_sets={
             f"{d.namespace}/{d.name}": d for d in cluster.daemon_sets if not d.makes_no_pods
@@ -104,15 +104,15 @@ def seen_in(
 
 
 def _asked_at(pods: Iterable[Pod], at: datetime, before: ObservedDemand) -> Mapping[str, datetime]:
-    """Return since when pods ask for room that a look before this one saw held."""
+    """Return since when pods ask for room and did not at a look before this one."""
     found: dict[str, datetime] = {}
-    if not (before.asked_at or before.held):
+    if not (before.asked_at or before.yet_to_ask):
         return found
     for pod in pods:
         uid = pod.key.uid
         if uid in before.asked_at:
             found[uid] = before.asked_at[uid]
-        elif uid in before.held and not _is_held(pod, before):
+        elif uid in before.yet_to_ask and not _has_yet_to_ask(pod, before):
             found[uid] = min(at, pod.scheduled_at or pod.started_at or at)
     return found
 
@@ -286,16 +286,16 @@ def _zone_of(volume: PersistentVolume) -> str:
 
 
 def _asks_for_room(pod: Pod, before: ObservedDemand) -> bool:
-    """Return whether the pod needs room: not a DaemonSet's, static, Fargate's or held one."""
-    left_out = _needs_no_room(pod) or pod.finished or pod.unreadable or _is_held(pod, before)
-    return bool(pod.key.uid) and not left_out
+    """Return whether the pod needs room that the planner has to provide."""
+    left_out = _needs_no_room(pod) or pod.finished or pod.unreadable
+    return bool(pod.key.uid) and not left_out and not _has_yet_to_ask(pod, before)
 
 
 def _needs_no_room(pod: Pod) -> bool:
     return pod.daemon or pod.mirror or pod.spec.scheduler_name == FARGATE_SCHEDULER
 
 
-def _is_held(pod: Pod, before: ObservedDemand) -> bool:
+def _has_yet_to_ask(pod: Pod, before: ObservedDemand) -> bool:
     """Return whether the pod needs no room yet: it is gated, or its scheduler has not refused it.
 
     A pod that was recorded before counts until it ends, although its scheduler may try it again.

@@ -181,7 +181,7 @@ def _subjects(
         return [Subject()]
     return [
         Subject(
-            arn=f"arn:aws:ec2:{place}:{kind or _kind_of(each)}/{each}",
+            arn=f"arn:aws:ec2:{place}:{kind or _resource_type(each)}/{each}",
             context={**_resource_tags(tags.get(each, {})), **_new_tags(action, parameters)},
         )
         for each in _texts(parameters[name])
@@ -208,7 +208,7 @@ def _launched(
     ]
 
 
-def _kind_of(resource_id: str) -> str:
+def _resource_type(resource_id: str) -> str:
     prefix = resource_id.partition("-")[0]
     return KINDS.get(prefix, prefix)
 

@@ -56,7 +56,7 @@ class Solver:
         self._builder, self._sim = builder, builder.sim
         offers = builder.view.offers
         self._keys = [key for key in offers if key in groups]
-        self._offers = {key: self._sim.offer_of(offers[key].row) for key in self._keys}
+        self._offers = {key: self._sim.allocatable_of(offers[key].row) for key in self._keys}
         self._zone = {key: _zone_of(builder, key) for key in self._keys}
         self._there = Counter(
             node.labels.get("topology.kubernetes.io/zone", "")
@@ -148,7 +148,7 @@ class Solver:
             for key in keys
             if self._sector[key] in sectors
             and bool((asked <= self._offers[key])[asked > 0].all())
-            and not self._sim.refusal(pod_class, self._sim.kind_of(offers[key].row))
+            and not self._sim.refusal(pod_class, self._sim.node_kind_of(offers[key].row))
         ]
 
     def _claim(self, pod_class: PodClass, solution: Solution) -> bool:

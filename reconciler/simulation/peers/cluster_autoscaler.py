@@ -327,10 +327,10 @@ def _utilisation(builder: PlanBuilder) -> list[float]:
     """Return by row the larger utilisation of CPU and memory; of GPU nodes that of GPUs only."""
     sim = builder.sim
     names = list(sim.dimensions.names)
-    offers = np.maximum(sim.offers, 1)
-    share = np.maximum(sim.offers - sim.free, 0) / offers
+    allocatable = np.maximum(sim.allocatable, 1)
+    share = np.maximum(sim.allocatable - sim.free, 0) / allocatable
     used = share[:, :2].max(axis=1)
     if GPU in names:
         at = names.index(GPU)
-        used = np.where(sim.offers[:, at] > 0, share[:, at], used)
+        used = np.where(sim.allocatable[:, at] > 0, share[:, at], used)
     return [float(each) for each in used]

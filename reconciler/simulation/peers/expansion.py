@@ -57,7 +57,7 @@ def _expansion(
     sim, row = builder.sim, builder.view.offers[key].row
     mark = sim.fork()
     packing = _Packing(sim, row, min(most, NODES_MAX))
-    for waiting in sorted(left, key=lambda w: -_score(w.pod_class, sim.offer_of(row))):
+    for waiting in sorted(left, key=lambda w: -_score(w.pod_class, sim.allocatable_of(row))):
         packing.add(waiting.pod_class, waiting.left)
     sim.revert(mark)
     nodes = len(packing.used)
@@ -161,7 +161,7 @@ def _similar(
             other.taints,
             other.options,
         )
-        kind = sim.kind_of(view.offers[key].row)
+        kind = sim.node_kind_of(view.offers[key].row)
         if same and not any(sim.refusal(each, kind) for each in best.classes):
             found.append(key)
     return found

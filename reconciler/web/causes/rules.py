@@ -28,7 +28,7 @@ from reconciler.planner.demand import FLEET
 from reconciler.planner.fleets.launch_errors import names_quota
 from reconciler.web.causes.cause import BoardMoment, Cause, Rule
 from reconciler.web.causes.failing_calls import causes_of_calls, state_not_saved
-from reconciler.web.causes.held_back import HELD_BACK, planning_failures
+from reconciler.web.causes.plan_causes import PLAN_CAUSES, planning_failures
 from reconciler.web.causes.waiting import WAITING_RULES
 from reconciler.web.failing import PastAction
 
@@ -378,6 +378,6 @@ RULES: Final[tuple[Rule, ...]] = (
     _config,
     _second_loop,
     *WAITING_RULES,
-    *HELD_BACK,
+    *PLAN_CAUSES,
 )
 """Within one level, causes are in this order."""

@@ -12,7 +12,7 @@ from reconciler.adapters.aws.lifecycle_hooks import complete_action, record_hear
 from reconciler.install.iam import policy
 from reconciler.model.errors import Forbidden, Refused
 from reconciler.model.ids import FleetId, Region
-from reconciler.model.notices import HeldByHook
+from reconciler.model.notices import LifecycleAction
 from reconciler.sandbox.aws.bootstrap import bootstrap_account
 from reconciler.sandbox.aws.clock import ManualClock
 from reconciler.sandbox.aws.front.control_client import ControlClient
@@ -108,7 +108,7 @@ def test_everything_is_done_with_groups_of_the_cluster(account: Account, name: s
     members = [e.id for e in account.cloud.observe([REGION]).instances if e.fleet_id == group]
     assert len(members) == 2
     assert account.cloud.terminate(REGION, group, members[:1], lower_target=True) == 1
-    hook = HeldByHook(region=REGION, group=name, name="drain", token="0" * 36)
+    hook = LifecycleAction(region=REGION, group=name, name="drain", token="0" * 36)
     complete_action(account.clients, hook)
     with pytest.raises(Refused):  # nothing waits by that token; that it may be asked is what counts
         record_heartbeat(account.clients, hook)

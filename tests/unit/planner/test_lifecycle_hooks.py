@@ -9,7 +9,7 @@ import pytest
 from reconciler.model.actions import DRAINING_TAINT, EvictPod, TaintNode, TerminateInstance
 from reconciler.model.cluster import Node, Pod, Taint
 from reconciler.model.ids import InstanceId, NodeName
-from reconciler.model.notices import HeldByHook, MessageId, Notice, emptied_messages
+from reconciler.model.notices import LifecycleAction, MessageId, Notice, emptied_messages
 from reconciler.model.snapshot import Snapshot
 from reconciler.planner.planner import plan
 from tests.builders import (
@@ -31,10 +31,10 @@ from tests.builders import (
 SMALL = make_fleet_settings(provider="asg", auto_scaling_group="workers", scale_in=idle(60))
 GROUP = replace(make_fleet(SMALL, 1, id="workers"), name="workers")
 
-HOOK = HeldByHook(region=HOME, group="workers", name="drain", token="0" * 36)
+HOOK = LifecycleAction(region=HOME, group="workers", name="drain", token="0" * 36)
 
 
-def held(*, pods: bool, hook: HeldByHook | None = HOOK) -> Snapshot:
+def held(*, pods: bool, hook: LifecycleAction | None = HOOK) -> Snapshot:
     """A node whose group ends it, while a hook waits for us; its message is in the queue."""
     node, other = make_node("a", SMALL), make_node("b", SMALL)
     instances = [make_instance(node, GROUP, leaving=True), make_instance(other, GROUP)]

@@ -15,12 +15,12 @@ from reconciler.model.ids import FleetId, FleetKey, NodeName, PodKey, Region
 from reconciler.model.outcome import Outcome, OutcomeKind
 from reconciler.model.plan import (
     Cost,
-    FallbackNodes,
     FleetPlan,
     FleetUpdate,
     HeadroomPlan,
     Placement,
     Plan,
+    StandIns,
 )
 from reconciler.model.snapshot import CloudState, ClusterState, Snapshot
 from reconciler.model.unplaceable import Reason, ReasonKind, Unplaceable
@@ -43,7 +43,7 @@ UPDATE = FleetUpdate(
     old=3,
     new=0,
 )
-FALLBACK = FallbackNodes(
+STAND_INS = StandIns(
     fleet="primary-steady",
     region=HOME,
     instead_of="primary-small",

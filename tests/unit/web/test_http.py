@@ -28,9 +28,9 @@ from reconciler.web.server import WebServer
 from reconciler.web.view import ConfigInForce
 from tests.builders import make_pod
 from tests.unit.web.scene import (
-    FALLBACK,
     HEADROOM,
     MISSING,
+    STAND_INS,
     UPDATE,
     Scene,
     bought,
@@ -292,7 +292,7 @@ def test_every_metric_is_documented_and_served(scene: Scene) -> None:
                 nodes=4,
             ),
         ),
-        fallbacks=(FALLBACK,),
+        stand_ins=(STAND_INS,),
         headroom=(HEADROOM,),
         handled=(HandledChanges(source="queue", seconds=2.5),),
     )

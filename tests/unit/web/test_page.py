@@ -17,7 +17,7 @@ from reconciler.model.text import rfc3339
 from reconciler.web.overview import Overviews
 from tests.builders import AWAY, HOME
 from tests.unit.web.crowd import busy_day
-from tests.unit.web.scene import FALLBACK, HEADROOM, MISSING, UPDATE, Scene, fleet, unplaced
+from tests.unit.web.scene import HEADROOM, MISSING, STAND_INS, UPDATE, Scene, fleet, unplaced
 
 PAGE_BYTES_MAX = 500_000
 
@@ -53,7 +53,7 @@ def test_page_says_what_is_under_way_and_only_then(scene: Scene) -> None:
     scene.cycle(fleets=(fleet(),))
     assert "rolling update" not in scene.ask("/")[2]
     scene.cycle(
-        fleets=(replace(fleet(), update=UPDATE),), fallbacks=(FALLBACK,), headroom=(HEADROOM,)
+        fleets=(replace(fleet(), update=UPDATE),), stand_ins=(STAND_INS,), headroom=(HEADROOM,)
     )
     scene.board.drift_found((MISSING,))
     body = scene.ask("/")[2]

@@ -21,7 +21,7 @@ from reconciler.model.errors import (
 )
 from reconciler.model.plan import HeldCode
 from reconciler.model.snapshot import Ignored
-from reconciler.web.causes.held_back import HELD_REMEDIES
+from reconciler.web.causes.plan_causes import HELD_REMEDIES
 from reconciler.web.view import ConfigInForce
 from tests.builders import AWAY
 from tests.unit.web.scene import Scene, fleet, raised, unplaced

@@ -42,7 +42,7 @@ class OfferTable:
     def __init__(self, sim: Simulation, offers: Sequence[Offer]) -> None:
         self._sim = sim
         self.offers = tuple(offers)
-        kinds = [sim.kind_of(offer.node.row) for offer in offers]
+        kinds = [sim.node_kind_of(offer.node.row) for offer in offers]
         self._kinds, self._kind_at = np.unique(np.array(kinds, dtype=np.int64), return_inverse=True)
         width = len(sim.dimensions.names)
         self.vectors = np.array([o.vector for o in offers], dtype=np.int64).reshape(-1, width)

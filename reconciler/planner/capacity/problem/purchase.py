@@ -51,7 +51,7 @@ class Purchase:
     """A proven lower bound on the cost of these classes from these offers; else None."""
     lowered: dict[int, int] = field(default_factory=dict)
     """By row its over-subscription, if that is lower than the offer's; see `holding`."""
-    held_back: set[int] = field(default_factory=set)
+    left_out_classes: set[int] = field(default_factory=set)
     """Numbers of classes left out because their nodes open a zone for spreads of higher
     priorities."""
 
@@ -80,10 +80,15 @@ class Purchase:
             self.left = list(counts.values())
             self.forget_proofs()
 
-    def note_held_back(self, instead_of: "Purchase") -> None:
-        """Note the classes of which it leaves more than one that leaves higher priorities."""
+    def note_left_out(self, instead_of: "Purchase") -> None:
+        """Note the classes of which pods are left out so that pods of higher priority get nodes.
+
+        Args:
+            instead_of: The purchase that leaves out pods of higher priority instead.
+        """
         counts = {pod_class.number: count for pod_class, count in instead_of.left}
-        self.held_back |= {c.number for c, count in self.left if count > counts.get(c.number, 0)}
+        more = (c.number for c, count in self.left if count > counts.get(c.number, 0))
+        self.left_out_classes.update(more)
 
     def forget_proofs(self) -> None:
         """Drop what was proven, because the purchase is to serve more pods."""
@@ -129,8 +134,8 @@ NO_PURCHASE_LIMITS = PurchaseLimits()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class PromisedPods:
-    """Pods with places on nodes that have not joined yet: spreads may still refuse them."""
+class PodsWithReservation:
+    """Pods with reserved places on nodes that have not joined: spreads may still reject them."""
 
     taken: Sequence[PlacedPods]
     table: OfferTable
@@ -147,7 +152,7 @@ class PurchaseRequest:
     """The time budget of the search, as work: see `Effort`."""
     expander: Expander = "cost"
     limits: PurchaseLimits = NO_PURCHASE_LIMITS
-    promised: Callable[[], Sequence[PromisedPods]] = tuple
+    reserved: Callable[[], Sequence[PodsWithReservation]] = tuple
     """Returns the pods that wait for other nodes, whose spreads count the new ones as well.
 
     It is called if a purchase opens a zone.

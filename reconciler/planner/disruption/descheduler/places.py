@@ -138,9 +138,9 @@ class Places:
     def _scores(self, pod_class: PodClass) -> FloatArray:
         """Return each node's score by kube-scheduler: LeastAllocated plus preferences."""
         sim = self._builder.sim
-        offers = np.maximum(sim.offers[: self._count, :CPU_AND_MEMORY], 1)
+        allocatable = np.maximum(sim.allocatable[: self._count, :CPU_AND_MEMORY], 1)
         free = sim.free[: self._count, :CPU_AND_MEMORY]
-        share = (free - pod_class.requests[:CPU_AND_MEMORY]) / offers
+        share = (free - pod_class.requests[:CPU_AND_MEMORY]) / allocatable
         return np.asarray(_FULL * share.mean(axis=1) + self._preferences.scores(pod_class))
 
 

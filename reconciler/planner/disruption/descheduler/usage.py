@@ -39,7 +39,7 @@ class Usage:
             self._offers[row] = [node.allocatable.get(name, 0) for name in self._names]
             self.looked_at[row] = True
         self._offered = self._offers > 0
-        self._used, self._leaving = _used(facts, self._names)
+        self._used, self._deleted = _used(facts, self._names)
         for name, pods in facts.pods_on.items() if facts.moved else ():
             for pod in pods:
                 if pod.key in facts.moved:
@@ -66,7 +66,7 @@ class Usage:
         Pods that are being deleted are left out: to evict others in their stead would be too much.
         """
         row = self._row_of[node]
-        staying = self._used[row] - self._leaving[row]
+        staying = self._used[row] - self._deleted[row]
         values = zip(self._names, staying, self._offers[row], strict=True)
         return {name: 100.0 * float(used) / float(offer) for name, used, offer in values if offer}
 
@@ -117,7 +117,7 @@ def _used(facts: Facts, names: Collection[ResourceName]) -> tuple[_Amounts, _Amo
     """
     view = facts.view
     used = np.zeros((len(view.nodes), len(names)), dtype=np.int64)
-    leaving = np.zeros_like(used)
+    deleted = np.zeros_like(used)
     stuck = {pod.key for pods in view.stuck_terminating_on.values() for pod in pods}
     for group in view.running:
         asked = [group.traits.spec.requests.get(name, 0) for name in names]
@@ -130,8 +130,8 @@ def _used(facts: Facts, names: Collection[ResourceName]) -> tuple[_Amounts, _Amo
             of_group = counts[:, np.newaxis] * np.array(asked, dtype=np.int64)
             used += of_group
             if group.traits.deleting:
-                leaving += of_group
-    return used, leaving
+                deleted += of_group
+    return used, deleted
 
 
 def shown(percents: Percents) -> str:

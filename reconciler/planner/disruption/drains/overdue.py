@@ -96,7 +96,7 @@ def update_overdue_timer(
         value = f"{rfc3339(since)}/{rfc3339(stopped or view.at)}"
         because = "no pod keeps it now: its time stands still until it is emptied"
     if value != text:
-        builder.mark(annotate(node, PODS_BLOCK_SINCE, value, POLICY, because))
+        builder.change_nodes(annotate(node, PODS_BLOCK_SINCE, value, POLICY, because))
 
 
 def reset_overdue_timer(node: Node) -> list[AnnotateNode]:

@@ -23,7 +23,7 @@ from reconciler.model.cluster import Node, Taint
 from reconciler.model.ids import FleetKey, NodeName
 from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.disruption.drains.idleness import holds_only_headroom
-from reconciler.planner.nodes.drain_taints import is_marked
+from reconciler.planner.nodes.drain_taints import has_soft_taint
 from reconciler.planner.view import ClusterView
 
 CHANGES_MAX = 10
@@ -33,7 +33,7 @@ Source: Cluster Autoscaler's --max-bulk-soft-taint-count.
 """
 
 
-def mark_unneeded(
+def update_soft_taints(
     builder: PlanBuilder,
     unneeded: Mapping[NodeName, PolicyName],
     unknown: AbstractSet[NodeName],
@@ -61,19 +61,19 @@ def mark_unneeded(
         if name not in settled and name not in unknown and not node.deleting
     )
     changes: list[TaintNode | UntaintNode] = [
-        *_unmarked(node for node in others if node.name not in wanted),
+        *_untaint(node for node in others if node.name not in wanted),
         *(
-            _mark(name, unneeded[name])
+            _taint(name, unneeded[name])
             for name in unneeded
-            if name in wanted and not is_marked(view.nodes[name])
+            if name in wanted and not has_soft_taint(view.nodes[name])
         ),
         *(
-            _mark_kept_free(name)
+            _taint_kept_free(name)
             for name in sorted(kept_free - unneeded.keys())
-            if not is_marked(view.nodes[name])
+            if not has_soft_taint(view.nodes[name])
         ),
     ]
-    builder.mark(*islice(changes, CHANGES_MAX))
+    builder.change_nodes(*islice(changes, CHANGES_MAX))
 
 
 def _kept_free(builder: PlanBuilder) -> frozenset[NodeName]:
@@ -89,10 +89,10 @@ def _kept_free(builder: PlanBuilder) -> frozenset[NodeName]:
 def _within_room(
     view: ClusterView, names: Iterable[NodeName], room: Mapping[FleetKey, int]
 ) -> frozenset[NodeName]:
-    """Return per fleet as many nodes as it can do without; marked ones come first."""
+    """Return per fleet as many nodes as it can do without; those with the soft taint come first."""
     left = dict(room)
     found: list[NodeName] = []
-    for name in sorted(names, key=lambda each: not is_marked(view.nodes[each])):
+    for name in sorted(names, key=lambda each: not has_soft_taint(view.nodes[each])):
         key = view.inventory.fleet_of_node[name]
         if left.get(key, 0) > 0:
             left[key] -= 1
@@ -100,13 +100,13 @@ def _within_room(
     return frozenset(found)
 
 
-def _unmarked(nodes: Iterable[Node]) -> Iterable[UntaintNode]:
+def _untaint(nodes: Iterable[Node]) -> Iterable[UntaintNode]:
     because = "the node is needed: it may be filled again"
-    for node in filter(is_marked, nodes):
+    for node in filter(has_soft_taint, nodes):
         yield UntaintNode(node=node.name, key=UNNEEDED_TAINT, policy="scale-in", because=because)
 
 
-def _mark_kept_free(name: NodeName) -> TaintNode:
+def _taint_kept_free(name: NodeName) -> TaintNode:
     return TaintNode(
         node=name,
         taint=Taint(key=UNNEEDED_TAINT, value="scale-in", effect="PreferNoSchedule"),
@@ -115,7 +115,7 @@ def _mark_kept_free(name: NodeName) -> TaintNode:
     )
 
 
-def _mark(name: NodeName, policy: PolicyName) -> TaintNode:
+def _taint(name: NodeName, policy: PolicyName) -> TaintNode:
     return TaintNode(
         node=name,
         taint=Taint(key=UNNEEDED_TAINT, value=policy, effect="PreferNoSchedule"),

@@ -113,8 +113,8 @@ def _unasked(
     view, key = builder.view, status.key
     own = [removal for removal in builder.removals if removal.key == key]
     lowered = sum(removal.targets_lowered for removal in own)
-    leaving = sum(node.name in draining for node in status.nodes)
-    leaving += sum(begins_drain(action) for removal in own for action in removal.actions)
+    drained = sum(node.name in draining for node in status.nodes)
+    drained += sum(begins_drain(action) for removal in own for action in removal.actions)
     drained_later = sum(n.ready and n.name in view.inventory.stuck_nodes for n in status.nodes)
     owed = status.launching - lowered - drained_later - used - len(replaced_later(view, key))
-    return min(owed, builder.targets[key] - lowered - leaving - status.min)
+    return min(owed, builder.targets[key] - lowered - drained - status.min)

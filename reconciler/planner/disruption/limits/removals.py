@@ -68,7 +68,7 @@ def _node_done_with(action: AnyAction) -> NodeName | None:
     return None
 
 
-class FleetRoom:
+class RemovalQuota:
     """Counts how many nodes each fleet can do without: target - draining nodes - minimum.
 
     For nodes that this plan ends the target is lowered already; nodes that it gives back still
@@ -111,24 +111,24 @@ class FleetRoom:
         """In fleets with a minimum, the nodes that take pods and stay."""
         self._min = {status.key: status.min for status in builder.view.inventory.fleets}
 
-    def may_leave(self, key: FleetKey, name: NodeName) -> bool:
-        """Return whether the node may leave now."""
+    def allows(self, key: FleetKey, name: NodeName) -> bool:
+        """Return whether the node may be removed now."""
         taking = self._taking_pods.get(key, ())
-        held = name in taking and len(taking) <= self._min[key]
-        return self.may_leave_in_time(key, name) and not held
+        needed = name in taking and len(taking) <= self._min[key]
+        return self.allows_in_time(key, name) and not needed
 
-    def may_leave_in_time(self, key: FleetKey, name: NodeName) -> bool:
-        """Return whether the node may leave once the fleet's launching capacity has joined."""
+    def allows_in_time(self, key: FleetKey, name: NodeName) -> bool:
+        """Return whether the node may be removed once the fleet's launching capacity has joined."""
         kept = self._replaced_later[key]
         return self._removable[key] > (0 if name in kept else len(kept))
 
     def left_for_replaced(self, key: FleetKey) -> int:
-        """Return how many more nodes can leave in time if they are replaced."""
+        """Return how many more nodes can be removed in time if they are replaced."""
         return self._removable[key]
 
     @property
     def left(self) -> Mapping[FleetKey, int]:
-        """Return how many more nodes of each fleet can leave besides those that are replaced."""
+        """Return how many more nodes of each fleet can be removed besides those replaced later."""
         found = {
             key: left - len(self._replaced_later[key]) for key, left in self._removable.items()
         }
@@ -136,13 +136,13 @@ class FleetRoom:
             found[key] = min(found[key], len(taking) - self._min[key])
         return found
 
-    def leave(self, key: FleetKey, name: NodeName) -> None:
-        """Count one more node that leaves now."""
-        self.wait(key, name)
+    def take(self, key: FleetKey, name: NodeName) -> None:
+        """Count one more node that is removed now."""
+        self.take_in_time(key, name)
         self._taking_pods.get(key, set()).discard(name)
 
-    def wait(self, key: FleetKey, name: NodeName) -> None:
-        """Count one more node that leaves once the fleet's launching capacity has joined."""
+    def take_in_time(self, key: FleetKey, name: NodeName) -> None:
+        """Count one more node that is removed once the fleet's launching capacity has joined."""
         self._removable[key] -= 1
         self._replaced_later[key] -= {name}
 
@@ -179,7 +179,7 @@ def _in_service(
     Args:
         view: The cluster.
         status: The fleet.
-        gone: Nodes that leave.
+        gone: Nodes that are removed.
         cloud: EC2's answer; with None a node counts whether or not EC2 shows its instance.
     """
     inventory = view.inventory

@@ -22,7 +22,7 @@ from reconciler.planner.disruption.candidate import Candidate
 from reconciler.planner.disruption.candidate_selection import as_outdated, may_go_in_time
 from reconciler.planner.disruption.disruption_context import DisruptionContext
 from reconciler.planner.disruption.drains.actions import annotate, end_of_drain, last_failure
-from reconciler.planner.disruption.examined_nodes import TRIED_MAX, in_turn
+from reconciler.planner.disruption.examined_nodes import TRIED_MAX, nodes_to_try
 from reconciler.planner.disruption.replacement.consolidator import asked_again, asked_for
 from reconciler.planner.disruption.replacement.successor import (
     ask_for_successors,
@@ -35,7 +35,7 @@ from reconciler.planner.disruption.replacement.update_pause import (
 )
 from reconciler.planner.disruption.voluntary_run import ENOUGH_AT_ONCE, VoluntaryRun
 from reconciler.planner.fleets.inventory import FleetStatus
-from reconciler.planner.fleets.updates.batch_mark import BatchMark
+from reconciler.planner.fleets.updates.batch_annotation import BatchAnnotation
 from reconciler.planner.fleets.updates.drift import drift_of
 from reconciler.planner.fleets.updates.outdated import chosen_by_update
 from reconciler.planner.fleets.updates.update import Update
@@ -59,14 +59,14 @@ def drain_batches(run: VoluntaryRun) -> None:
 def propose(run: VoluntaryRun) -> None:
     """Continue the batches, and begin the next ones."""
     context = run.context
-    _forget_marks_of_no_update(context)
+    _remove_annotations_of_no_update(context)
     for update in sorted(context.view.inventory.updates.values(), key=_last_served):
         # A person resumes the rest that is shown, also one in which nothing else can be replaced.
         resumed = update.key.name in context.view.snapshot.cluster.resumed_updates
         rest = rest_of(context.view, update, none_chosen=resumed) if update.batch_max else None
         _explain(context, update, rest)
-        _forget_old_marks(context, update)
-        _rewrite_future_marks(context, update)
+        _remove_old_annotations(context, update)
+        _rewrite_future_annotations(context, update)
         status = context.view.statuses[update.key]
         if update.batch and update.version_known:
             _ask(context, status, update)
@@ -98,29 +98,31 @@ def _end_rest(context: DisruptionContext, update: Update) -> None:
     for each in nodes_not_emptied(context.view, update):
         for key in (REPLACEMENT_ASKED, DRAIN_FAILED):
             because = "a person resumed its rolling update"
-            context.builder.mark(annotate(each.node, key, None, POLICY, because))
+            context.builder.change_nodes(annotate(each.node, key, None, POLICY, because))
 
 
-def _forget_old_marks(context: DisruptionContext, update: Update) -> None:
-    """Remove marks from nodes that are in no batch of this version."""
+def _remove_old_annotations(context: DisruptionContext, update: Update) -> None:
+    """Remove annotations from nodes that are in no batch of this version."""
     because = "its batch is over: the update was halted, or there is a newer version"
     for name in sorted(update.old.keys() - update.batch.keys()):
         node = context.view.nodes[name]
         if ROLLING_UPDATE in node.annotations and not is_draining(node):
-            context.builder.mark(annotate(node, ROLLING_UPDATE, None, POLICY, because))
+            context.builder.change_nodes(annotate(node, ROLLING_UPDATE, None, POLICY, because))
 
 
-def _rewrite_future_marks(context: DisruptionContext, update: Update) -> None:
-    """Write marks of the future again: no new node would seem to have joined after them."""
-    for name, mark in update.batch.items():
+def _rewrite_future_annotations(context: DisruptionContext, update: Update) -> None:
+    """Write annotations of the future again: no new node would seem to have joined after them."""
+    for name, noted in update.batch.items():
         node = context.view.nodes[name]
-        if node.annotations[ROLLING_UPDATE] != str(mark):
+        if node.annotations[ROLLING_UPDATE] != str(noted):
             because = "its timestamp was in the future"
-            context.builder.mark(annotate(node, ROLLING_UPDATE, str(mark), POLICY, because))
+            context.builder.change_nodes(
+                annotate(node, ROLLING_UPDATE, str(noted), POLICY, because)
+            )
 
 
-def _forget_marks_of_no_update(context: DisruptionContext) -> None:
-    """Remove marks from nodes that are no longer to be replaced: they would drain at once later.
+def _remove_annotations_of_no_update(context: DisruptionContext) -> None:
+    """Remove annotations from nodes that need no replacement: they would drain at once later.
 
     If EC2 does not show whether a node is drifted, its batch waits until it does.
     """
@@ -140,7 +142,7 @@ def _forget_marks_of_no_update(context: DisruptionContext) -> None:
                 because = "its batch is over: its fleet has no launch template"
             else:
                 continue
-            context.builder.mark(annotate(node, ROLLING_UPDATE, None, POLICY, because))
+            context.builder.change_nodes(annotate(node, ROLLING_UPDATE, None, POLICY, because))
 
 
 def _drop_undrainable(run: VoluntaryRun, update: Update) -> None:
@@ -161,23 +163,23 @@ def _drop_undrainable(run: VoluntaryRun, update: Update) -> None:
         if is_draining(node) or spent < PATIENCE / 2:
             continue
         if _only_waits(run, node):
-            mark = replace(update.batch[name], waited_until=view.at)
+            noted = replace(update.batch[name], waited_until=view.at)
             waits = "it only waits for its turn"
-            builder.mark(annotate(node, ROLLING_UPDATE, str(mark), POLICY, waits))
+            builder.change_nodes(annotate(node, ROLLING_UPDATE, str(noted), POLICY, waits))
         elif spent >= PATIENCE:
-            builder.mark(*end_of_drain(view, node, POLICY, because))
-            builder.mark(annotate(node, ROLLING_UPDATE, None, POLICY, because))
+            builder.change_nodes(*end_of_drain(view, node, POLICY, because))
+            builder.change_nodes(annotate(node, ROLLING_UPDATE, None, POLICY, because))
 
 
 def _only_waits(run: VoluntaryRun, node: Node) -> bool:
     """Return whether the node only waits for its turn: nothing of its own keeps it.
 
     Limits are asked before places for its pods are looked for. So a cluster in which nodes are
-    emptied all day would never find out that the pods fit nowhere: for nodes held by limits this is
-    tried here. The time of a node that a plan did not examine does not run on either.
+    emptied all day would never find out that the pods fit nowhere: this is tried here for nodes
+    that a limit keeps. The time of a node that a plan did not examine does not run on either.
     """
     found = (each for each in run.candidates if each.node.name == node.name)
-    if node.name in run.held_by_limits:
+    if node.name in run.limited_nodes:
         return all(run.trials.blocker_of(each, in_time=False) is None for each in found)
     left_for_later = node.name in run.context.not_looked_at
     return left_for_later and any(may_go_in_time(run.context, each) for each in found)
@@ -188,10 +190,10 @@ def _tried_since(update: Update, name: NodeName) -> datetime:
 
     Number k waits for k new nodes: those that join later, as demand grows, are none of its own.
     """
-    mark, ready = update.batch[name], list[datetime]()
+    noted, ready = update.batch[name], list[datetime]()
     for nodes in (update.successors_taking_pods, update.not_new):
         ready += sorted(node.ready_changed_at for node in nodes if node.ready_changed_at)
-    return max(mark.at, mark.waited_until or mark.at, *ready[: mark.number])
+    return max(noted.at, noted.waited_until or noted.at, *ready[: noted.number])
 
 
 def _ask(context: DisruptionContext, status: FleetStatus, update: Update) -> None:
@@ -210,7 +212,7 @@ def _ask(context: DisruptionContext, status: FleetStatus, update: Update) -> Non
     going = taken | noticed | {removal.node for removal in context.builder.removals}
     staying = [name for name in update.batch if not is_draining(context.view.nodes[name])]
     staying = [name for name in staying if name not in going | update.unknown]
-    missing = max(missing, len(staying) - context.room.left_for_replaced(status.key))
+    missing = max(missing, len(staying) - context.removal_quota.left_for_replaced(status.key))
     if missing <= 0 or not staying:
         return
     because = f"rolling update to launch template version {update.version}"
@@ -223,7 +225,7 @@ def _ask(context: DisruptionContext, status: FleetStatus, update: Update) -> Non
         node = context.view.nodes[name]
         asked = asked_for(context.view, node, update.version)
         if asked is None or asked.latest < update.batch[name].at:
-            context.builder.mark(
+            context.builder.change_nodes(
                 asked_again(context.view, node, status.key, POLICY, update.version)
             )
 
@@ -267,10 +269,10 @@ def _replaced_by_others(
 
 
 def _begin(run: VoluntaryRun, status: FleetStatus, update: Update) -> None:
-    """Choose the nodes of the next batch; a later plan sees the marks and asks for new nodes.
+    """Choose the nodes of the next batch; a later plan reads this and asks for new nodes.
 
     In one plan both could be done twice: after a crash between the two, a purchase would have no
-    mark.
+    annotation.
     """
     context, number, most = run.context, 0, min(update.batch_max, _places(run, status))
     if most <= 0:
@@ -280,7 +282,7 @@ def _begin(run: VoluntaryRun, status: FleetStatus, update: Update) -> None:
     now = decided_at(context.view.snapshot, status.nodes)
     no_new_node = no_successor(context, status)
     if no_new_node is not None:
-        room = max(0, context.room.left[status.key])
+        room = max(0, context.removal_quota.left[status.key])
         if update.spare > room == 0:
             least = f"its min_capacity of {status.min} lets none leave before"
             no_new_node = no_new_node._replace(detail=f"{no_new_node.detail}, and {least}")
@@ -293,9 +295,9 @@ def _begin(run: VoluntaryRun, status: FleetStatus, update: Update) -> None:
             context.builder.block(node, *why)
             continue
         number += 1
-        mark = BatchMark(version=update.version, at=now, number=number)
+        noted = BatchAnnotation(version=update.version, at=now, number=number)
         because = f"it is replaced by the rolling update to version {update.version}"
-        context.builder.mark(annotate(node, ROLLING_UPDATE, str(mark), POLICY, because))
+        context.builder.change_nodes(annotate(node, ROLLING_UPDATE, str(noted), POLICY, because))
         context.ledger.choose_node(status.key, node.name)
     if no_new_node is not None and most == 0:
         for name in sorted(update.old):
@@ -308,13 +310,13 @@ def _places(run: VoluntaryRun, status: FleetStatus) -> int:
     0 while another node waits for its turn: a new node would be paid for and stand idle until those
     before it are gone. Nodes of fleets with a smaller limit do not count, as they may wait as long
     as anything is drained. Nor do nodes that drain now (they are gone when a new node joins) and
-    nodes that a disruption budget holds (possibly for long).
+    nodes that a disruption budget keeps (possibly for long).
     """
-    held = run.held_by_limits
+    limited = run.limited_nodes
     if run.turns_at_once_max >= max(1, status.settings.scale_in.non_empty_at_once_max):
         return 0
     most = run.context.non_empty_at_once_max(status.settings, POLICY)
-    next_ones = run.context.ledger.chosen_nodes - held.keys()
+    next_ones = run.context.ledger.chosen_nodes - limited.keys()
     return most - run.context.non_empty_begun - len(next_ones)
 
 
@@ -335,7 +337,7 @@ def _drainable(
     context, trials, tried = run.context, run.trials, 0
     settling = _settling(run)
     unsure: list[Node] = []
-    for node in in_turn(context.view, list(_in_order(context, status, update))):
+    for node in nodes_to_try(context.view, list(_in_order(context, status, update))):
         why = settling.get(node.name) or batch_blocker(context, node, status)
         if why is None:
             if tried == TRIED_MAX:
@@ -384,7 +386,9 @@ def _in_order(context: DisruptionContext, status: FleetStatus, update: Update) -
 
     for node in sorted((view.nodes[name] for name in update.old), key=order):
         used = node.name in view.nodes_in_use or view.row_of[node.name] in kept_free
-        if not is_draining(node) and (used or not context.room.may_leave(status.key, node.name)):
+        if not is_draining(node) and (
+            used or not context.removal_quota.allows(status.key, node.name)
+        ):
             yield node
 
 

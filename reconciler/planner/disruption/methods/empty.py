@@ -15,7 +15,7 @@ from reconciler.planner.disruption.drains.actions import taint
 from reconciler.planner.disruption.replacement.awaited_nodes import find_awaited
 from reconciler.planner.disruption.replacement.headroom_to_come import (
     HOLDS_HEADROOM,
-    held_for_headroom,
+    kept_for_headroom,
 )
 from reconciler.planner.disruption.replacement.successor import ask_for_successor
 from reconciler.planner.disruption.voluntary_run import VoluntaryRun
@@ -28,18 +28,18 @@ def propose(run: VoluntaryRun) -> None:
     """Taint eligible nodes, except those that are to take the pods of a more expensive node."""
     context, eligible = run.context, run.empty
     builder, awaited = context.builder, find_awaited(context, run.candidates, eligible)
-    held = held_for_headroom(context, eligible)
+    kept = kept_for_headroom(context, eligible)
     for idle, node, status in eligible.nodes:
         if node.name in eligible.spares:
             builder.block(node, "type-spares", "kept as a spare of its instance type")
             context.closed.add(node.name)  # no destination either: a spare is kept idle
             context.spares.add(node.name)
-        elif node.name in awaited and context.room.may_leave_in_time(status.key, node.name):
+        elif node.name in awaited and context.removal_quota.allows_in_time(status.key, node.name):
             source = awaited[node.name]
             why = f"it stays to take the pods of {source}, which costs more"
             builder.block(node, "consolidation", why)
             context.wait(node.name)
-        elif node.name in held:
+        elif node.name in kept:
             builder.block(node, *HOLDS_HEADROOM)
         else:
             _remove(run, idle, node, status)
@@ -51,7 +51,7 @@ def _remove(run: VoluntaryRun, idle: timedelta, node: Node, status: FleetStatus)
     outdated = context.view.inventory.outdated.get(node.name)
     if outdated is not None and outdated.waits:
         builder.block(node, "replacement", outdated.waits)
-    elif not context.room.may_leave(status.key, node.name):
+    elif not context.removal_quota.allows(status.key, node.name):
         _keep_minimum(run, node, status, outdated)
     elif (limit := _limit(context, node, status, outdated)) is not None:
         _hold(run, node, status, limit)
@@ -63,7 +63,7 @@ def _remove(run: VoluntaryRun, idle: timedelta, node: Node, status: FleetStatus)
         policy: PolicyName = "scale-in"
         if outdated is not None:
             policy, because = outdated.policy, f"{outdated.because}; no counted pod is on it"
-        context.room.leave(status.key, node.name)
+        context.removal_quota.take(status.key, node.name)
         context.ledger.take_node(status.key, node.name)
         context.empty_begun += 1
         context.closed.add(node.name)
@@ -102,7 +102,7 @@ def _hold(run: VoluntaryRun, node: Node, status: FleetStatus, why: Blocker) -> N
     run.context.builder.block(node, *why)
     outdated = node.name in run.context.view.inventory.outdated
     if outdated and status.settings.scale_in.empty_at_once_max:
-        run.held_by_limits[node.name] = why.code
+        run.limited_nodes[node.name] = why.code
 
 
 def _reason(status: FleetStatus, outdated: Outdated | None) -> DisruptionReason:

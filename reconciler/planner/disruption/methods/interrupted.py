@@ -110,11 +110,15 @@ def _write_notices(builder: PlanBuilder) -> None:
     for name, notice in inventory.noticed.items():
         node = builder.view.nodes[name]
         if name not in inventory.interrupted and read_notice(node) != notice:
-            builder.mark(annotate(node, INTERRUPTION, notice.annotation, POLICY, str(notice)))
+            builder.change_nodes(
+                annotate(node, INTERRUPTION, notice.annotation, POLICY, str(notice))
+            )
         further = notice.further_annotation
         if node.annotations.get(FURTHER_INTERRUPTIONS, "") != further:
             because = f"{notice}, before what else EC2 has announced"
-            builder.mark(annotate(node, FURTHER_INTERRUPTIONS, further or None, POLICY, because))
+            builder.change_nodes(
+                annotate(node, FURTHER_INTERRUPTIONS, further or None, POLICY, because)
+            )
 
 
 def _remove_withdrawn(builder: PlanBuilder) -> None:
@@ -127,7 +131,7 @@ def _remove_withdrawn(builder: PlanBuilder) -> None:
         if carries_withdrawn(node, withdrawn) and not _begun(node):
             because = "AWS Health says that the change is cancelled, or done"
             carried = [key for key in _NOTICES if key in node.annotations]
-            builder.mark(*(annotate(node, key, None, POLICY, because) for key in carried))
+            builder.change_nodes(*(annotate(node, key, None, POLICY, because) for key in carried))
 
 
 def _empty(builder: PlanBuilder, node: Node, notice: InterruptionNotice, *, replaced: bool) -> None:
@@ -321,8 +325,8 @@ def _give_back(builder: PlanBuilder, node: Node) -> None:
     """
     because = "no notice of an interruption is in force any more"
     stays = node.name in builder.view.inventory.noticed
-    marks = (REPLACEMENT_ASKED,) if stays else (*_NOTICES, REPLACEMENT_ASKED)
-    noted = [annotate(node, key, None, POLICY, because) for key in marks if key in node.annotations]
+    keys = (REPLACEMENT_ASKED,) if stays else (*_NOTICES, REPLACEMENT_ASKED)
+    noted = [annotate(node, key, None, POLICY, because) for key in keys if key in node.annotations]
     builder.cancel_drain((*give_back(node, POLICY, because), *noted))
 
 

@@ -99,7 +99,7 @@ def _may_join(run: VoluntaryRun, candidate: Candidate) -> bool:
 
 def _within_room(run: VoluntaryRun, pool: Iterable[Candidate]) -> list[Candidate]:
     """Return per fleet as many nodes as it can do without once its idle ones go, the least used."""
-    left = dict(run.context.room.left)
+    left = dict(run.context.removal_quota.left)
     for name in run.context.idle:
         left[run.context.view.inventory.fleet_of_node[name]] -= 1
     found: list[Candidate] = []
@@ -120,7 +120,7 @@ def _ask(run: VoluntaryRun, found: ProposedSet) -> None:
     for key, count in sorted(found.wanted.items()):
         builder.ask_for_replacements(key, count, "consolidation", because)
     for each in found.members:
-        builder.mark(annotate(each.node, REPLACEMENT_SET, text, "consolidation", because))
+        builder.change_nodes(annotate(each.node, REPLACEMENT_SET, text, "consolidation", because))
         builder.block(
             each.node, "consolidation", f"{because}; it is drained when the new ones have joined"
         )

@@ -61,7 +61,7 @@ def propose(run: VoluntaryRun) -> None:
     nodes = sorted(_on_demand(run, rules), key=lambda each: _requested(run, each[0]))
     waits = _why_all_wait(run.context, rules) if nodes else None
     search = _Search(run, rules) if nodes and waits is None else None
-    for node, key in nodes if search is None else search.in_turn(nodes):
+    for node, key in nodes if search is None else search.in_order_of_trials(nodes):
         why = waits if search is None else search.try_to_empty(node, key)
         if why is not None:
             run.context.builder.stays_on_demand(node, *why)
@@ -80,7 +80,7 @@ def _on_demand(run: VoluntaryRun, rules: SpotRescheduler) -> Iterator[tuple[Node
 def _requested(run: VoluntaryRun, node: Node) -> tuple[int, str]:
     """Return the sort key of nodes: the requested CPU of its pods, and its name."""
     sim, row = run.context.builder.sim, run.context.view.row_of[node.name]
-    return int(sim.offers[row, 0] - sim.free[row, 0]), node.name
+    return int(sim.allocatable[row, 0] - sim.free[row, 0]), node.name
 
 
 def _why_all_wait(context: DisruptionContext, rules: SpotRescheduler) -> Blocker | None:
@@ -156,7 +156,7 @@ class _Search:
         self._total = free.sum(axis=0) if len(free) else none
         self._largest = free.max(axis=0) if len(free) else none
         foreign = soft_taints_of_others(view)
-        self._soft = set(simulator.marked) - foreign.keys()
+        self._soft = set(simulator.tainted) - foreign.keys()
         """Rows whose only PreferNoSchedule taint is ours: it is removed from those that receive
         pods."""
         simulator.foreign = foreign
@@ -166,7 +166,9 @@ class _Search:
         self._found = False
         self._trials = self._examined = 0
 
-    def in_turn(self, nodes: Sequence[tuple[Node, FleetKey]]) -> list[tuple[Node, FleetKey]]:
+    def in_order_of_trials(
+        self, nodes: Sequence[tuple[Node, FleetKey]]
+    ) -> list[tuple[Node, FleetKey]]:
         """Return the nodes in the order in which they are tried.
 
         Those with the least requested CPU are always first. The others start from another position
@@ -205,7 +207,7 @@ class _Search:
             first = simulator.first_lands(candidate.node, groups, self._rows, self._also, soft)
         if first is not None and first not in self._spot:
             return self._not_preferred([first])
-        mark = simulator.mark()
+        checkpoint = simulator.checkpoint()
         moves = simulator.move_onto(candidate.node, groups, self._rows)
         if moves is None:
             return NO_ROOM
@@ -213,11 +215,11 @@ class _Search:
         with self._headroom.lifted():
             lands = simulator.spread_rows(moves, self._also, freed)
         if len(lands) < len(candidate.placed) or not self._spot.issuperset(lands):
-            simulator.undo(mark)
+            simulator.undo(checkpoint)
             return self._not_preferred(lands)
         taken = self._kept_headroom.blocker(moves, self._also, freed)
         if taken is not None:
-            simulator.undo(mark)
+            simulator.undo(checkpoint)
             return taken
         self._run.begin(candidate, moves)
         self._found = True

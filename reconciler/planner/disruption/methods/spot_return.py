@@ -1,8 +1,8 @@
 """Method: replaces on-demand nodes that stand in for spot nodes (docs/failures.md).
 
-`planner.fleets.spot.spot_return` decides when a batch may begin. This method chooses and marks the
-nodes of a batch. A marked node is drained like an expired one, with two differences: only a node of
-a cheaper spot fleet is asked for to replace it, and the moves must be worth what they save.
+`planner.fleets.spot.spot_return` decides when a batch may begin. This method chooses the nodes of
+a batch and annotates them. Such a node is drained like an expired one, with two differences: only a
+node of a cheaper spot fleet is asked for to replace it, and the moves must be worth what they save.
 """
 
 from collections.abc import Iterator
@@ -19,14 +19,14 @@ from reconciler.planner.disruption.candidate_selection import as_outdated
 from reconciler.planner.disruption.disruption_context import DisruptionContext
 from reconciler.planner.disruption.drains.actions import annotate
 from reconciler.planner.disruption.drains.idleness import counted, holds_only_headroom
-from reconciler.planner.disruption.examined_nodes import TRIED_MAX, in_turn
+from reconciler.planner.disruption.examined_nodes import TRIED_MAX, nodes_to_try
 from reconciler.planner.disruption.voluntary_run import VoluntaryRun
 from reconciler.planner.fleets.spot.spot_return import (
     HEADROOM_WAITS,
     SpotReturn,
     chosen_to_return,
 )
-from reconciler.planner.fleets.spot.stand_ins import FallbackNode
+from reconciler.planner.fleets.spot.stand_ins import StandIn
 from reconciler.planner.nodes.drain_taints import is_draining
 
 POLICY: Final = "spot-return"
@@ -41,7 +41,7 @@ def propose(run: VoluntaryRun) -> None:
     """Continue the batches, and begin the next ones."""
     context = run.context
     for each in context.view.spot_returns:
-        _forget_old_marks(context, each)
+        _remove_old_annotations(context, each)
         if each.waits:
             _explain(context, each)
         else:
@@ -49,13 +49,13 @@ def propose(run: VoluntaryRun) -> None:
     run.drain(selects)
 
 
-def _forget_old_marks(context: DisruptionContext, found: SpotReturn) -> None:
-    """Remove the marks from nodes that are in no batch any more."""
+def _remove_old_annotations(context: DisruptionContext, found: SpotReturn) -> None:
+    """Remove the annotation from nodes that are in no batch any more."""
     for each in found.nodes:
         node = each.node
         if SPOT_RETURN in node.annotations and node.name not in found.batch:
             because = "its batch is over: spot is not available, or it could not be emptied in time"
-            context.builder.mark(annotate(node, SPOT_RETURN, None, POLICY, because))
+            context.builder.change_nodes(annotate(node, SPOT_RETURN, None, POLICY, because))
 
 
 def _explain(context: DisruptionContext, found: SpotReturn) -> None:
@@ -67,10 +67,10 @@ def _explain(context: DisruptionContext, found: SpotReturn) -> None:
 
 
 def _begin(run: VoluntaryRun, found: SpotReturn) -> None:
-    """Mark the nodes of the next batch: as many as the disruption budgets allow, cheapest first.
+    """Annotate the nodes of the next batch: as many as disruption budgets allow, cheapest first.
 
-    The next plan sees the marks and drains the nodes. Nodes whose pods have no place are left out:
-    they would use up a place in every batch.
+    The next plan sees the annotations and drains the nodes. Nodes whose pods have no place are
+    left out: they would use up a place in every batch.
     """
     context, tried = run.context, 0
     for each in found.nodes:
@@ -91,33 +91,33 @@ def _begin(run: VoluntaryRun, found: SpotReturn) -> None:
             context.builder.block(each.node, *blocked)
             continue
         noted = rfc3339(context.view.at)
-        context.builder.mark(annotate(each.node, SPOT_RETURN, noted, POLICY, because))
+        context.builder.change_nodes(annotate(each.node, SPOT_RETURN, noted, POLICY, because))
         context.ledger.take_node(each.key)
         context.chosen_now.add(each.node.name)
 
 
-def _has_no_place(run: VoluntaryRun, each: FallbackNode, found: SpotReturn) -> Blocker | None:
+def _has_no_place(run: VoluntaryRun, each: StandIn, found: SpotReturn) -> Blocker | None:
     """Return why its pods could not move, even to new spot nodes; None if they could."""
     outdated = chosen_to_return(found.key, run.context.view.at)
     candidate = as_outdated(run.context, each.node, each.key, outdated)
     return candidate if isinstance(candidate, Blocker) else run.trials.blocker_of(candidate)
 
 
-def _cheapest_first(context: DisruptionContext, found: SpotReturn) -> Iterator[FallbackNode]:
+def _cheapest_first(context: DisruptionContext, found: SpotReturn) -> Iterator[StandIn]:
     """Yield nodes in use, those with fewer and cheaper moves first; idle ones leave by scale-in."""
     pods_on = context.view.pods_on
     used = [(counted(pods_on.get(each.node.name, ())), each) for each in found.nodes]
     ranked = sorted((moves_rank(pods), each.node.name, each) for pods, each in used if pods)
     nodes = {name: each for _, name, each in ranked if not is_draining(each.node)}
-    for node in in_turn(context.view, [each.node for each in nodes.values()]):
+    for node in nodes_to_try(context.view, [each.node for each in nodes.values()]):
         yield nodes[node.name]
 
 
-def _blocker(context: DisruptionContext, each: FallbackNode) -> Blocker | None:
+def _blocker(context: DisruptionContext, each: StandIn) -> Blocker | None:
     """Return what would prevent a drain of the node onto spot capacity."""
     view = context.view
     status = view.statuses[each.key]
-    if not context.room.may_leave(each.key, each.node.name):
+    if not context.removal_quota.allows(each.key, each.node.name):
         return at_minimum(status)
     blocked = batch_blocker(context, each.node, status)
     if blocked is not None:

@@ -1,4 +1,4 @@
-"""Method: marks on-demand nodes that stand in for spot nodes, so that this survives a restart.
+"""Method: annotates on-demand nodes that stand in for spot nodes, so that this survives a restart.
 
 `planner.fleets.spot.stand_ins` says which nodes these are.
 """
@@ -6,7 +6,7 @@
 from reconciler.model.actions import FALLBACK_FROM
 from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.disruption.drains.actions import annotate
-from reconciler.planner.fleets.spot.stand_ins import find_fallbacks
+from reconciler.planner.fleets.spot.stand_ins import find_stand_ins
 from reconciler.planner.nodes.drain_taints import is_draining
 
 
@@ -14,9 +14,9 @@ def propose(builder: PlanBuilder) -> None:
     """Note on each new stand-in the fleet that it stands in for."""
     view = builder.view
     young_seconds = view.settings.instance_init_seconds
-    for each in find_fallbacks(view.inventory, view.at, young_seconds):
+    for each in find_stand_ins(view.inventory, view.at, young_seconds):
         if FALLBACK_FROM in each.node.annotations or is_draining(each.node):
             continue
         name = each.instead_of.name
         because = f"it was bought while {name} was unavailable"
-        builder.mark(annotate(each.node, FALLBACK_FROM, name, "scale-up", because))
+        builder.change_nodes(annotate(each.node, FALLBACK_FROM, name, "scale-up", because))

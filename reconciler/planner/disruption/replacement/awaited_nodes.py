@@ -44,11 +44,11 @@ def find_awaited(
     looked_at = _sets_first(context, examined(context, candidates))
     trials = RemovalTrials(seen, simulator, looked_at)
     found: dict[NodeName, NodeName] = {}
-    begin = simulator.mark()
+    begin = simulator.checkpoint()
     for candidate in looked_at:
         # As in `VoluntaryRun._needed`: pods of a fleet at its minimum keep their places.
         node, key = candidate.node, candidate.status.key
-        if simulator.staying_alone(node) and context.room.may_leave(key, node.name):
+        if simulator.staying_alone(node) and context.removal_quota.allows(key, node.name):
             coming = trials.consolidator.coming_rows(candidate)
             idle = trials.consolidator.cheaper_rows(candidate, removable)
             decided = context.sets.set_of(node.name) is not None

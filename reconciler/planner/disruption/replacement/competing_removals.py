@@ -75,27 +75,27 @@ class CompetingRemovals:
         )
         return list(islice(coming, COMING_MAX))
 
-    def leaving(self, candidates: Iterable[Candidate]) -> list[Candidate]:
-        """Return those that can leave one after the other in the current state.
+    def removable(self, candidates: Iterable[Candidate]) -> list[Candidate]:
+        """Return those that can be removed one after the other in the current state.
 
         Nothing is changed.
         """
-        return self._leaving(candidates, compared=True)
+        return self._removable(candidates, compared=True)
 
     def all_have_places(self, candidates: Sequence[Candidate]) -> bool:
         """Return whether all candidates can be removed together.
 
-        A quick test before `leaving`, which takes much longer. Nothing is changed.
+        A quick test before `removable`, which takes much longer. Nothing is changed.
         """
-        return len(self._leaving(candidates, compared=False)) == len(candidates)
+        return len(self._removable(candidates, compared=False)) == len(candidates)
 
-    def _leaving(self, candidates: Iterable[Candidate], *, compared: bool) -> list[Candidate]:
-        mark, found = self._simulator.mark(), []
+    def _removable(self, candidates: Iterable[Candidate], *, compared: bool) -> list[Candidate]:
+        checkpoint, found = self._simulator.checkpoint(), []
         for each in candidates:
             alone = self._simulator.staying_alone(each.node)
             if alone and isinstance(self._leave(each, compared=compared), Relocation):
                 found.append(each)
-        self._simulator.undo(mark)
+        self._simulator.undo(checkpoint)
         return found
 
     def worth(self, candidates: Iterable[Candidate]) -> int:
@@ -124,9 +124,9 @@ class CompetingRemovals:
 
     def _moved_alone(self, other: Candidate) -> Relocation | None:
         """Return where the pods of the other node would go by themselves; nothing is changed."""
-        mark = self._simulator.mark()
+        checkpoint = self._simulator.checkpoint()
         moves = self._consolidator.move(other, self._grouped(other))
-        self._simulator.undo(mark)
+        self._simulator.undo(checkpoint)
         return moves
 
     def _fits_on(self, other: Candidate, row: int) -> bool:
@@ -135,9 +135,9 @@ class CompetingRemovals:
         Each of several nodes by itself may go to the same better place, which has room for one of
         them only: this row may be the place of the next.
         """
-        mark = self._simulator.mark()
+        checkpoint = self._simulator.checkpoint()
         moves = self._simulator.move_onto(other.node, self._grouped(other), [row])
-        self._simulator.undo(mark)
+        self._simulator.undo(checkpoint)
         return moves is not None
 
 

@@ -64,15 +64,15 @@ class ReplacementConflict:
         others = [c for c in self._served_by(key) if c is not candidate]
         if not any(self._consolidator.is_more_expensive(c, key) for c in others):
             return None
-        mark = self._simulator.mark()
+        checkpoint = self._simulator.checkpoint()
         arrived = {r: pods for r, pods in arrivals_of(moves).items() if r not in receiving}
         found = self._first_conflicting(others, candidate, arrived)
-        self._simulator.undo(mark)
+        self._simulator.undo(checkpoint)
         if found is None:
             idle = [self._context.view.row_of[name] for name in sorted(self._context.idle)]
             self._simulator.spread(moves, idle)
             found = self._first_conflicting(others, candidate, {})
-            self._simulator.undo(mark)
+            self._simulator.undo(checkpoint)
         return found
 
     def _first_conflicting(

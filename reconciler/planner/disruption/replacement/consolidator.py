@@ -31,7 +31,7 @@ from reconciler.planner.money import usd
 from reconciler.planner.node_rows import in_each_zone
 from reconciler.planner.placement.classes import Group
 from reconciler.planner.placement.simulation import RowSpec
-from reconciler.planner.promised_places import TAKES_PLACES
+from reconciler.planner.reserved_places import BREAKS_RESERVATIONS
 from reconciler.planner.view import ClusterView
 
 NEW_NODES_MAX = 8
@@ -164,7 +164,7 @@ class Consolidator:
         cheaper = [s.key for s in view.inventory.fleets if self._is_open(candidate, s)]
         return sorted(cheaper, key=lambda key: (view.offers[key].compared_nano_usd, key))
 
-    def held_back(self, candidate: Candidate) -> Blocker | None:
+    def blocker_for(self, candidate: Candidate) -> Blocker | None:
         """Return why a fleet that may have one more node gives none now.
 
         None if nothing prevents it.
@@ -172,9 +172,9 @@ class Consolidator:
         view = self._context.view
         for status in view.inventory.fleets if self._is_replaced(candidate) else ():
             why = unproven_version(view, status.key, candidate.outdated)
-            if why is None and self._context.kept_places.taken_by(status.key):
+            if why is None and self._context.reservation_guard.forbids(status.key):
                 code = "replacement" if candidate.must_go else "consolidation"
-                why = Blocker(code, f"it is not replaced now: {TAKES_PLACES}")
+                why = Blocker(code, f"it is not replaced now: {BREAKS_RESERVATIONS}")
             if why is not None and self._may_grow(candidate, status):
                 return why
         return None
@@ -301,13 +301,13 @@ class Consolidator:
         policy: PolicyName = "consolidation"
         if candidate.outdated is not None:
             policy = candidate.outdated.policy
-        self._context.builder.mark(asked_again(view, node, key, policy))
+        self._context.builder.change_nodes(asked_again(view, node, key, policy))
 
     def _is_open(self, candidate: Candidate, status: FleetStatus) -> bool:
         """Return whether one more node of the fleet may be asked for to replace it."""
         if not (self._is_proven(candidate, status.key) and self._may_grow(candidate, status)):
             return False
-        return not self._context.kept_places.taken_by(status.key)
+        return not self._context.reservation_guard.forbids(status.key)
 
     def _is_proven(self, candidate: Candidate, key: FleetKey) -> bool:
         return unproven_version(self._context.view, key, candidate.outdated) is None

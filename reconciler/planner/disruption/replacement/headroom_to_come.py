@@ -30,7 +30,7 @@ _ROOM_BY_LEAVING: Final = frozenset({"max-capacity", "max-cost"})
 """Codes of what keeps a fleet from having one more node only until one of its nodes leaves."""
 
 
-def held_for_headroom(context: DisruptionContext, eligible: EligibleNodes) -> frozenset[NodeName]:
+def kept_for_headroom(context: DisruptionContext, eligible: EligibleNodes) -> frozenset[NodeName]:
     """Return the empty nodes that stay until nodes for the headroom have joined.
 
     If nothing can join before a node has left, because its fleet is at its maximum, or nothing at
@@ -53,10 +53,10 @@ def held_for_headroom(context: DisruptionContext, eligible: EligibleNodes) -> fr
         return frozenset()
     waiting = [node for node, status in nodes if not _goes_first(context, status)]
     mark = builder.sim.fork()
-    held = _laid_on(builder, _pieces_to_come(builder), [node for node, _ in nodes])
-    held |= _laid_on(builder, _pieces_missing(builder), waiting)
+    kept = _laid_on(builder, _pieces_to_come(builder), [node for node, _ in nodes])
+    kept |= _laid_on(builder, _pieces_missing(builder), waiting)
     builder.sim.revert(mark)
-    return held
+    return kept
 
 
 def _goes_first(context: DisruptionContext, status: FleetStatus) -> bool:

@@ -61,11 +61,11 @@ class KeptHeadroom:
         sim, simulator = self._builder.sim, self._simulator
         among = simulator.staying.copy()
         among[[*moves.rows, *also, *self._headroom.rows]] = True
-        marked = [row for row in simulator.marked if row not in freed]
+        tainted = [row for row in simulator.tainted if row not in freed]
         classes = [pod_class for _, pod_class in moves.as_evicted(self._builder.budgets)]
         with self._headroom.lifted():
             liked = self._foreign, simulator.preferences
-            spread_over(sim, [moves], classes, among, marked, *liked)
+            spread_over(sim, [moves], classes, among, tainted, *liked)
             missing = self._missing(among, lost)
         return TAKEN if missing else None
 

@@ -48,5 +48,5 @@ def _seen_by_pods(sim: Simulation, spec: RowSpec) -> Hashable:
         if name != HOSTNAME
     )
     daemons = tuple(map(id, spec.daemons))  # which the view keeps alive
-    offer = sim.offer_of(spec).tobytes()
-    return sim.kind_of(spec), offer, spec.over_subscription, daemons, places
+    allocatable = sim.allocatable_of(spec).tobytes()
+    return sim.node_kind_of(spec), allocatable, spec.over_subscription, daemons, places

@@ -18,7 +18,7 @@ from reconciler.planner.disruption.replacement.consolidator import Consolidator,
 from reconciler.planner.disruption.replacement.kept_headroom import KeptHeadroom
 from reconciler.planner.disruption.replacement.new_rows import NewRows
 from reconciler.planner.disruption.replacement.short_lived_nodes import ShortLivedNodes
-from reconciler.planner.disruption.simulator.drain_simulator import DrainSimulator, Mark
+from reconciler.planner.disruption.simulator.drain_simulator import Checkpoint, DrainSimulator
 from reconciler.planner.disruption.simulator.relocation import Relocation, grouped
 from reconciler.planner.node_rows import in_each_zone, in_some_zone
 from reconciler.planner.placement.classes import Group
@@ -108,7 +108,7 @@ class RemovalTrials:
             simulation is changed only in the first case.
         """
         blocker: Blocker | None = None
-        mark = self.simulator.mark()
+        checkpoint = self.simulator.checkpoint()
         # How many nodes did not suffice, by what tells fleets' nodes apart.
         tried: dict[Hashable, int] = {}
         for key in self.consolidator.cheaper_fleets(candidate):
@@ -121,14 +121,14 @@ class RemovalTrials:
                 found = self._leave_for(candidate, key, count)
                 if isinstance(found, Relocation):
                     return self._unless_removals_save_more(
-                        candidate, NewNodes(key=key, count=count), mark
+                        candidate, NewNodes(key=key, count=count), checkpoint
                     )
                 blocker = blocker or found
                 tried[alike] = count
-        return blocker or self.consolidator.held_back(candidate)
+        return blocker or self.consolidator.blocker_for(candidate)
 
     def _unless_removals_save_more(
-        self, candidate: Candidate, new: NewNodes, before: Mark
+        self, candidate: Candidate, new: NewNodes, before: Checkpoint
     ) -> NewNodes | Blocker:
         """Return the new nodes, unless other nodes could leave onto the candidate and save as much.
 
@@ -146,11 +146,11 @@ class RemovalTrials:
         self._leave_for(candidate, new.key, new.count)
         if competing.all_have_places(others):
             return new
-        without = competing.leaving(others)
+        without = competing.removable(others)
         if len(without) == len(others):
             return new
         self.simulator.undo(before)
-        coming = competing.leaving(others)
+        coming = competing.removable(others)
         worth = competing.worth(without) + competing.worth_of_new(candidate, new.key, new.count)
         if competing.worth(coming) < worth:
             self._leave_for(candidate, new.key, new.count)
@@ -196,12 +196,12 @@ class RemovalTrials:
 
         kube-scheduler may put any pods on the new node. Nothing is changed.
         """
-        mark, found = self.simulator.mark(), None
+        checkpoint, found = self.simulator.checkpoint(), None
         for each in [*in_each_zone(spec), spec]:
             rows = [self.simulator.add_row(each)]
             self.simulator.open(rows)
             found = self.leave(candidate, rows)
-            self.simulator.undo(mark)
+            self.simulator.undo(checkpoint)
             if not isinstance(found, Relocation):
                 break
         return found
@@ -215,11 +215,11 @@ class RemovalTrials:
             candidate: The node.
             in_time: Whether it may wait for launching and new nodes.
         """
-        mark = self.simulator.mark()
+        checkpoint = self.simulator.checkpoint()
         found: Relocation | NewNodes | Blocker | None = self.leave(candidate)
         if found is None and in_time:
             found = self.leave_in_time(candidate) or self.leave_for_new(candidate)
-        self.simulator.undo(mark)
+        self.simulator.undo(checkpoint)
         if found is None:
             return Blocker("no-destination", "its pods fit on no other node")
         return found if isinstance(found, Blocker) else None
@@ -228,14 +228,14 @@ class RemovalTrials:
         self, candidate: Candidate, key: FleetKey, count: int
     ) -> Relocation | Blocker | None:
         """Like `leave`, with `count` new nodes of the fleet, whatever the zone they join in."""
-        mark, found = self.simulator.mark(), None
+        checkpoint, found = self.simulator.checkpoint(), None
         for each in self._new_rows.specs(key):
-            self.simulator.undo(mark)
+            self.simulator.undo(checkpoint)
             rows = [self.simulator.add_row(each) for _ in range(count)]
             move = partial(self.simulator.move, candidate.node, self.grouped(candidate), rows)
             found = self._checked(candidate, move)
             if not isinstance(found, Relocation):
-                self.simulator.undo(mark)
+                self.simulator.undo(checkpoint)
                 return found
         return found
 
@@ -249,14 +249,14 @@ class RemovalTrials:
             move: Makes the moves.
             decided: Whether it is not compared with more expensive nodes: a set has been already.
         """
-        mark, receiving = self.simulator.mark(), frozenset(self.simulator.receiving)
+        checkpoint, receiving = self.simulator.checkpoint(), frozenset(self.simulator.receiving)
         moves = move()
         if moves is None:
             return None
         why = self._objection(candidate, moves, receiving, decided=decided)
         if why is None:
             return moves
-        self.simulator.undo(mark)
+        self.simulator.undo(checkpoint)
         return why
 
     def _objection(

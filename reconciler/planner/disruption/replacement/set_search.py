@@ -230,7 +230,7 @@ class SetSearch:
             and not status.settings.departing
             and view.offers[status.key].priced
             and unproven_version(view, status.key) is None
-            and not self._context.kept_places.taken_by(status.key)
+            and not self._context.reservation_guard.forbids(status.key)
         ]
         offers = [offer_of(self._builder, status) for status in usable]
         return OfferTable(self._builder.sim, [offer for offer in offers if offer.most > 0])
@@ -248,13 +248,13 @@ class SetSearch:
     @contextmanager
     def _taken_out(self, members: Sequence[Candidate]) -> Iterator[Sequence[Want]]:
         """Take the nodes out for the time of the block; yield their pods that fit nowhere else."""
-        mark = self._simulator.mark()
+        checkpoint = self._simulator.checkpoint()
         pods: list[Pod] = []
         for each in members:
             self._simulator.take_out(each.node, self._trials.grouped(each))
             pods += each.placed
         yield self._simulator.place_what_fits(grouped(self._context.view, pods))
-        self._simulator.undo(mark)
+        self._simulator.undo(checkpoint)
 
     def _bought(self, left: Sequence[Want], table: OfferTable) -> Mapping[FleetKey, int] | None:
         """Return the cheapest new nodes for these pods; None if some are left over.
@@ -300,16 +300,16 @@ class SetSearch:
         for number in range(zones + 1):
             for spread in (True, False):
                 rows = [_in_zone(spec, number) for spec in specs]
-                members = self._leaving(members, rows, spread=spread)
+                members = self._removals_of(members, rows, spread=spread)
                 found = self._saving(members, proposed.wanted)
                 if found is None:  # it saves no more with fewer nodes
                     return None
         return found
 
-    def _leaving(
+    def _removals_of(
         self, members: Sequence[Candidate], specs: Sequence[RowSpec], *, spread: bool
     ) -> tuple[Candidate, ...]:
-        """Return the nodes that can leave one after the other once the new ones have joined.
+        """Return the nodes that can be removed one after the other once the new ones have joined.
 
         All nodes of the set have the soft taint by then.
 
@@ -320,8 +320,8 @@ class SetSearch:
                 possible; in reality it is something between.
         """
         simulator, row_of = self._simulator, self._context.view.row_of
-        mark, marked = simulator.mark(), simulator.marked
-        simulator.marked = [*marked, *(row_of[each.node.name] for each in members)]
+        checkpoint, before = simulator.checkpoint(), simulator.tainted
+        simulator.tainted = [*before, *(row_of[each.node.name] for each in members)]
         rows = [simulator.add_row(spec) for spec in specs]
         simulator.open(rows)
         able: list[Candidate] = []
@@ -332,8 +332,8 @@ class SetSearch:
                     if spread:
                         simulator.spread(moves, rows)
                     able.append(each)
-        simulator.marked = marked
-        simulator.undo(mark)
+        simulator.tainted = before
+        simulator.undo(checkpoint)
         return tuple(able)
 
     def _saving(

@@ -41,7 +41,7 @@ class ShortLivedNodes:
             for node, key in context.open_nodes
             if _is_short_lived(self._view, node)
             and self._view.offers[key].priced
-            and context.room.may_leave(key, node.name)
+            and context.removal_quota.allows(key, node.name)
         }
 
     def blocker(

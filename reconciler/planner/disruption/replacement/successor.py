@@ -11,7 +11,7 @@ from reconciler.planner.disruption.replacement.unproven_version import unproven_
 from reconciler.planner.fleets.inventory import FleetStatus
 from reconciler.planner.fleets.maximum import maximum_reached
 from reconciler.planner.fleets.updates.outdated import Outdated
-from reconciler.planner.promised_places import TAKES_PLACES
+from reconciler.planner.reserved_places import BREAKS_RESERVATIONS
 
 
 def ask_for_successor(
@@ -60,9 +60,9 @@ def waits_for_what_is_owed(context: DisruptionContext, node: Node, status: Fleet
     False while EC2 cannot launch what it owes, which may take long.
     """
     key = status.key
-    if not context.room.may_leave_in_time(key, node.name):
+    if not context.removal_quota.allows_in_time(key, node.name):
         return False
-    context.room.wait(key, node.name)
+    context.removal_quota.take_in_time(key, node.name)
     if status.unavailable:
         why = f"it is not replaced now: {status.unavailable}"
         context.builder.block(node, "replacement", why)
@@ -115,6 +115,6 @@ def no_successor(context: DisruptionContext, status: FleetStatus) -> Blocker | N
     price = builder.view.offers[key].nano_usd_per_hour
     if any(price > limit.left for limit in cost_limits(builder, status.settings.sector)):
         return Blocker("max-cost", "its replacement would cost more than a limit allows")
-    if context.kept_places.taken_by(key):
-        return Blocker("replacement", f"it cannot be replaced now: {TAKES_PLACES}")
+    if context.reservation_guard.forbids(key):
+        return Blocker("replacement", f"it cannot be replaced now: {BREAKS_RESERVATIONS}")
     return None

@@ -21,7 +21,7 @@ from reconciler.planner.disruption.simulator.spreading import (
     spread_over,
 )
 from reconciler.planner.node_rows import node_row
-from reconciler.planner.nodes.drain_taints import is_marked
+from reconciler.planner.nodes.drain_taints import has_soft_taint
 from reconciler.planner.placement.arrays import BoolArray, IntArray
 from reconciler.planner.placement.classes import Group, PodClass
 from reconciler.planner.placement.fill import fill, tightness
@@ -33,8 +33,8 @@ _DRAINING = Taint(key=DRAINING_TAINT, value="scale-in", effect="NoSchedule")
 
 
 @dataclass(slots=True, eq=False)
-class Mark:
-    """A state of the what-if cluster to return to."""
+class Checkpoint:
+    """A checkpoint of the what-if cluster."""
 
     journal: tuple[int, int]
     out: tuple[tuple[int, NodeName, set[int]], ...]
@@ -72,7 +72,7 @@ class DrainSimulator:
         gone |= view.inventory.departing | view.inventory.passing | view.unequipped
         self.staying[list(view.row_of.values())] = True
         self.staying[[view.row_of[n] for n in gone | view.draining if n in view.row_of]] = False
-        self.marked = [view.row_of[n] for n, node in view.nodes.items() if is_marked(node)]
+        self.tainted = [view.row_of[n] for n, node in view.nodes.items() if has_soft_taint(node)]
         """Rows with the soft taint: kube-scheduler uses them last."""
         self.foreign: SoftTaints = {}
         self.preferences: Preferences | None = None
@@ -87,25 +87,25 @@ class DrainSimulator:
         order = tightness(self._builder.sim)
         return np.concatenate([order[~late[order]], np.array(last, dtype=np.int64)])
 
-    def mark(self) -> Mark:
+    def checkpoint(self) -> Checkpoint:
         """Return the current state."""
-        return Mark(
+        return Checkpoint(
             journal=self._builder.sim.fork(),
             out=tuple(self._out),
             staying=self.staying.copy(),
             begun=len(self._begun),
         )
 
-    def undo(self, mark: Mark) -> None:
+    def undo(self, checkpoint: Checkpoint) -> None:
         """Return to the state: every node that was moved since is back with its pods."""
         builder = self._builder
-        for row, name, _ in reversed(self._out[len(mark.out) :]):
+        for row, name, _ in reversed(self._out[len(checkpoint.out) :]):
             builder.sim.set_schedulable(row, node_row(builder.view.nodes[name]))
-        self.staying = mark.staying.copy()
-        self._out = list(mark.out)
-        del self._begun[mark.begun :]
+        self.staying = checkpoint.staying.copy()
+        self._out = list(checkpoint.out)
+        del self._begun[checkpoint.begun :]
         self.receiving = {row for _, _, rows in self._out for row in rows}
-        builder.sim.revert(mark.journal)
+        builder.sim.revert(checkpoint.journal)
 
     def staying_alone(self, node: Node) -> bool:
         """Return whether the node stays, and receives no pods of nodes that leave."""
@@ -134,9 +134,9 @@ class DrainSimulator:
         row = self._builder.view.row_of[node.name]
         if self._cannot_leave(row, groups, also):
             return None
-        before = self.mark()
+        before = self.checkpoint()
         self.take_out(node, groups)
-        groups, out = successors(self._builder.view, groups), self.mark()
+        groups, out = successors(self._builder.view, groups), self.checkpoint()
         taken = self.relocate(groups, also)
         if taken is None and (pinned_first := self._fewest_places_first(groups, also)) != groups:
             self.undo(out)
@@ -159,7 +159,7 @@ class DrainSimulator:
             groups: Its pods, in the order in which they are placed.
             rows: The rows that may take them; an idle node among them that does stays for good.
         """
-        before, order = self.mark(), self._order
+        before, order = self.checkpoint(), self._order
         self.take_out(node, groups)
         groups = successors(self._builder.view, groups)
         gone, onto = self.staying, np.array(rows, dtype=np.int64)
@@ -187,23 +187,23 @@ class DrainSimulator:
 
     @contextmanager
     def expecting(
-        self, last: Iterable[NodeName], marked: Iterable[NodeName], unmarked: Iterable[NodeName]
+        self, last: Iterable[NodeName], tainted: Iterable[NodeName], untainted: Iterable[NodeName]
     ) -> Iterator[None]:
         """Fill `last` last, in this order, with soft taints on and off those, in the block."""
-        before, row_of = (self._order, self.marked), self._builder.view.row_of
+        before, row_of = (self._order, self.tainted), self._builder.view.row_of
         self._order = self._filling_order([row_of[name] for name in last])
-        off = {row_of[name] for name in unmarked}
-        self.marked = sorted({*self.marked, *(row_of[name] for name in marked)} - off)
+        off = {row_of[name] for name in untainted}
+        self.tainted = sorted({*self.tainted, *(row_of[name] for name in tainted)} - off)
         yield
-        self._order, self.marked = before
+        self._order, self.tainted = before
 
     def take_out(self, node: Node, groups: Sequence[Group]) -> None:
         """Take a node out with its pods, which then have no place."""
         sim, row = self._builder.sim, self._builder.view.row_of[node.name]
         for pod_class, pods in groups:
             sim.place(pod_class, np.array([row]), np.array([-len(pods)]))
-        tainted = (*node.taints, _DRAINING)
-        sim.set_schedulable(row, node_row(node, taints=tainted, closed=True))
+        taints = (*node.taints, _DRAINING)
+        sim.set_schedulable(row, node_row(node, taints=taints, closed=True))
         self.staying[row] = False
         self._out.append((row, node.name, set()))
 
@@ -272,16 +272,16 @@ class DrainSimulator:
         """
         every = [*latest(self._begun), moves]
         distinct = orders_of_arrival(every, self._builder.budgets)
-        freed = [row for row in self.marked if row not in moves.rows]
-        tainted = [self.marked] if freed == self.marked else [self.marked, freed]
+        freed = [row for row in self.tainted if row not in moves.rows]
+        either = [self.tainted] if freed == self.tainted else [self.tainted, freed]
         among = self._staying_and([r for m in every for r in m.rows])
         spread = partial(fit_spread, self._builder.sim, every, among=among, foreign=self.foreign)
-        return all(spread(order, marked=marked) for marked in tainted for order in distinct)
+        return all(spread(order, tainted=tainted) for tainted in either for order in distinct)
 
     def spread(self, moves: Relocation, also: Sequence[int]) -> None:
         """Move the pods that were just moved to where kube-scheduler puts them, as far as they fit.
 
-        Undo it with a mark from before.
+        Undo it with a checkpoint from before.
 
         Args:
             moves: The last moves.
@@ -303,12 +303,12 @@ class DrainSimulator:
             also: Idle rows that kube-scheduler may use.
             freed: Rows whose soft taint is removed before the pods are evicted.
         """
-        mark, marked = self._builder.sim.fork(), self.marked
-        self.marked = [row for row in marked if row not in freed]
+        mark, tainted = self._builder.sim.fork(), self.tainted
+        self.tainted = [row for row in tainted if row not in freed]
         among = self._staying_and([*moves.rows, *also])
         rows = self._spread(moves, among)
         self._builder.sim.revert(mark)
-        self.marked = marked
+        self.tainted = tainted
         return rows
 
     def first_lands(
@@ -333,28 +333,28 @@ class DrainSimulator:
         """
         come = successors(self._builder.view, groups)
         first, _ = min(come, key=lambda group: min(pod.key for pod in group[1]))
-        mark, marked = self.mark(), [row for row in self.marked if row not in freed]
+        before, tainted = self.checkpoint(), [row for row in self.tainted if row not in freed]
         self.take_out(node, groups)
         fits = (self._builder.sim.room(first, MOVES)[list(rows)] > 0).any()
         among = self._staying_and([*rows, *also])
         sim, liked = self._builder.sim, (self.foreign, self.preferences)
-        lands = spread_over(sim, [], [first], among, marked, *liked) if fits else []
-        self.undo(mark)
+        lands = spread_over(sim, [], [first], among, tainted, *liked) if fits else []
+        self.undo(before)
         return lands[0] if lands else None
 
     def _spread(self, moves: Relocation, among: BoolArray) -> list[int]:
         sim, liked = self._builder.sim, (self.foreign, self.preferences)
         classes = [c for _, c in moves.as_evicted(self._builder.budgets)]
-        return spread_over(sim, [moves], classes, among, self.marked, *liked)
+        return spread_over(sim, [moves], classes, among, self.tainted, *liked)
 
     def fits(
         self, node: Node, groups: Sequence[Group], also: Sequence[int], *, spread: bool = False
     ) -> bool:
         """Return whether `move` would succeed, and survive `spread` if asked; change nothing."""
-        mark = self.mark()
+        checkpoint = self.checkpoint()
         found = self.move(node, groups, also)
         fits = found is not None and not (spread and not self.survives_spreading(found))
-        self.undo(mark)
+        self.undo(checkpoint)
         return fits
 
     def _open_to(self, also: Sequence[int]) -> tuple[BoolArray, IntArray]:

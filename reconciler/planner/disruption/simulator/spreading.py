@@ -75,7 +75,7 @@ def spread_over(
     moved: Sequence[Relocation],
     classes: Sequence[PodClass],
     among: BoolArray,
-    marked: Sequence[int],
+    tainted: Sequence[int],
     foreign: SoftTaints,
     preferences: Preferences | None = None,
 ) -> list[int]:
@@ -89,7 +89,7 @@ def spread_over(
         moved: Moves that were made in it.
         classes: The pods' classes, in the order in which they are placed.
         among: The rows that may take them.
-        marked: The rows with the soft taint.
+        tainted: The rows with the soft taint.
         foreign: Soft taints of others.
         preferences: What pods prefer beside that; None to leave it out.
 
@@ -100,10 +100,10 @@ def spread_over(
         for pod_class, row, amount in moves.amounts():
             sim.place(pod_class, np.array([row]), np.array([-amount]))
     rows: list[int] = []
-    offers = np.maximum(sim.offers[:, :CPU_AND_MEMORY], 1)
+    allocatable = np.maximum(sim.allocatable[:, :CPU_AND_MEMORY], 1)
     ours = np.zeros(sim.rows)
-    ours[list(marked)] = 1
-    share = (sim.free[:, :CPU_AND_MEMORY] / offers).mean(axis=1)
+    ours[list(tainted)] = 1
+    share = (sim.free[:, :CPU_AND_MEMORY] / allocatable).mean(axis=1)
     for pod_class in classes:
         takes = among & (sim.room(pod_class, MOVES) > 0)
         disliked = ours
@@ -118,7 +118,7 @@ def spread_over(
         if not takes[chosen]:
             break
         sim.place(pod_class, np.array([chosen]), np.ones(1, dtype=np.int64))
-        share[chosen] = (sim.free[chosen, :CPU_AND_MEMORY] / offers[chosen]).mean()
+        share[chosen] = (sim.free[chosen, :CPU_AND_MEMORY] / allocatable[chosen]).mean()
         rows.append(chosen)
     return rows
 
@@ -129,12 +129,12 @@ def fit_spread(
     classes: Sequence[PodClass],
     *,
     among: BoolArray,
-    marked: Sequence[int],
+    tainted: Sequence[int],
     foreign: SoftTaints,
 ) -> bool:
     """Return whether `spread_over` finds a place for each; nothing is changed."""
     mark = sim.fork()
-    rows = spread_over(sim, moved, classes, among, marked, foreign)
+    rows = spread_over(sim, moved, classes, among, tainted, foreign)
     sim.revert(mark)
     return len(rows) == len(classes)
 

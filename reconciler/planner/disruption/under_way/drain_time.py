@@ -36,13 +36,13 @@ def time_notes(
 
     An unreadable or missing start is written again as now, so that the drain can time out.
     """
-    marks: list[tuple[str, str, str]] = []
+    notes: list[tuple[str, str, str]] = []
     text = node.annotations.get(DRAIN_STARTED, "")
     started = drain.started
     if started is None or (started >= view.at and text != rfc3339(view.at)):
-        marks.append((DRAIN_STARTED, rfc3339(view.at), "the start of its drain cannot be read"))
+        notes.append((DRAIN_STARTED, rfc3339(view.at), "the start of its drain cannot be read"))
     if drain.progress is not None:
         now = str(drain.progress.after(view.at, *left))
         if now != node.annotations[DRAIN_PROGRESS]:
-            marks.append((DRAIN_PROGRESS, now, "its drain in rounds has made progress"))
-    return [annotate(node, key, value, drain.policy, because) for key, value, because in marks]
+            notes.append((DRAIN_PROGRESS, now, "its drain in rounds has made progress"))
+    return [annotate(node, key, value, drain.policy, because) for key, value, because in notes]

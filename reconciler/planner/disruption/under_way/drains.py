@@ -270,7 +270,7 @@ class _Drains:
         self.begun.append(moves)
         self._lowerings_to_come[key] = self._lowerings_to_come.get(key, 0) + 1
         builder.reserve_moves(moves.rows)
-        builder.mark(*time_notes(view, node, drain, (len(left), ending)))
+        builder.change_nodes(*time_notes(view, node, drain, (len(left), ending)))
         if halted is not None:
             builder.block(node, *halted)
         elif overdue:
@@ -321,7 +321,7 @@ class _Drains:
             builder.cancel_drain(give_up(builder.view, node, drain.policy, why))
             return
         builder.block(node, *halted)
-        builder.mark(*time_notes(builder.view, node, drain, (0, 0)))
+        builder.change_nodes(*time_notes(builder.view, node, drain, (0, 0)))
 
 
 def _has_died(view: ClusterView, node: Node) -> Blocker | None:

@@ -22,7 +22,7 @@ def continue_sets(run: VoluntaryRun) -> None:
     builder, sets = run.context.builder, run.context.sets
     for node in sets.unreadable:
         because = "the annotation of its replacement set cannot be read"
-        builder.mark(annotate(node, REPLACEMENT_SET, None, "consolidation", because))
+        builder.change_nodes(annotate(node, REPLACEMENT_SET, None, "consolidation", because))
     for replacement in sets.found:
         why = _why_over(run, replacement) or _drain(run, replacement) or _why_late(run, replacement)
         if why is not None and not all(map(is_draining, replacement.members)):
@@ -53,7 +53,7 @@ def _why_late(run: VoluntaryRun, replacement: ReplacementSet) -> str | None:
     names = replacement.names
     going_on = names & {removal.node for removal in context.builder.removals}
     going_on |= {node.name for node in replacement.members if is_draining(node)}
-    waiting = names & run.held_by_limits.keys()
+    waiting = names & run.limited_nodes.keys()
     most = HELD_MAX if waiting else LASTS_MAX
     if going_on or lasted <= most:
         return None
@@ -110,7 +110,9 @@ def _drain_next(run: VoluntaryRun, candidate: Candidate) -> bool:
         builder.block(candidate.node, *why)
         run.simulator.note(moves)
         # Any other limit may allow it later; only its fleet's minimum may keep it for good.
-        in_time = run.context.room.may_leave_in_time(candidate.status.key, candidate.node.name)
+        in_time = run.context.removal_quota.allows_in_time(
+            candidate.status.key, candidate.node.name
+        )
         return in_time or why.code != "min-capacity"
     run.begin(candidate, moves)
     return True
@@ -119,16 +121,19 @@ def _drain_next(run: VoluntaryRun, candidate: Candidate) -> bool:
 def _give_up(run: VoluntaryRun, replacement: ReplacementSet, because: str) -> None:
     """Keep the nodes that do not drain yet; they rest before they may join another set.
 
-    The new nodes get the same mark: for a day they belong to no set that would buy the same again.
-    The old nodes may soon leave in another way, and the note of the failure would go with them.
+    The new nodes get the same annotation: for a day they belong to no set that would buy the same
+    again. The old nodes may soon leave in another way, and the note of the failure would go with
+    them.
     """
     builder, view = run.context.builder, run.context.view
     failures = [failed_again(view, node) for node in replacement.members]
     failed = str(max(failures, key=lambda found: found.count))
     staying = [node for node in replacement.members if not is_draining(node)]
     for node in (*staying, *(view.nodes[name] for name in replacement.came)):
-        builder.mark(annotate(node, REPLACEMENT_SET_FAILED, failed, "consolidation", because))
+        builder.change_nodes(
+            annotate(node, REPLACEMENT_SET_FAILED, failed, "consolidation", because)
+        )
     for node in staying:
         run.context.unneeded.pop(node.name, None)
         builder.block(node, "consolidation", f"its set was given up: {because}")
-        builder.mark(annotate(node, REPLACEMENT_SET, None, "consolidation", because))
+        builder.change_nodes(annotate(node, REPLACEMENT_SET, None, "consolidation", because))

@@ -20,22 +20,22 @@ from reconciler.planner.placement.kinds import REGION
 from reconciler.planner.settings import FleetSettings, PlannerSettings
 
 
-def with_promised_devices(
+def with_devices_of_fleets(
     snapshot: Snapshot, settings: PlannerSettings
 ) -> tuple[Snapshot, frozenset[NodeName]]:
     """Return the snapshot with fleets' devices on nodes younger than `instance_init_time`.
 
     Also return these nodes: pods may wait for the devices, and are not moved there before.
     """
-    promised = _devices_of_fleets(snapshot, settings)
+    offered = _devices_of_fleets(snapshot, settings)
     since = snapshot.at - timedelta(seconds=settings.instance_init_seconds)
     before = snapshot.cluster.nodes
     young = [node.created_at is not None and node.created_at >= since for node in before]
-    if not (promised and any(young)):
+    if not (offered and any(young)):
         return snapshot, frozenset()
     members = fleet_keys_by_instance(snapshot.cloud, settings) if snapshot.cloud else {}
     nodes = tuple(
-        _with_devices(node, promised.get(_fleet_of(node, members, settings), NO_RESOURCES))
+        _with_devices(node, offered.get(_fleet_of(node, members, settings), NO_RESOURCES))
         if is_young
         else node
         for node, is_young in zip(before, young, strict=True)

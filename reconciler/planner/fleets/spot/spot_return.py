@@ -18,7 +18,7 @@ from reconciler.model.saved_state import SavedFleetState
 from reconciler.model.text import counted_noun, duration, parse_rfc3339
 from reconciler.planner.clocks import is_beyond_skew
 from reconciler.planner.fleets.inventory import FleetStatus, Inventory
-from reconciler.planner.fleets.spot.stand_ins import FallbackNode, find_fallbacks
+from reconciler.planner.fleets.spot.stand_ins import StandIn, find_stand_ins
 from reconciler.planner.fleets.updates.outdated import Outdated
 from reconciler.planner.nodes.drain_taints import is_draining
 from reconciler.planner.settings import PlannerSettings
@@ -41,7 +41,7 @@ class SpotReturn:
 
     key: FleetKey
     """The spot fleet."""
-    nodes: tuple[FallbackNode, ...]
+    nodes: tuple[StandIn, ...]
     """All nodes that stand in for it."""
     batch: Mapping[NodeName, datetime]
     """Those that are being replaced, with the time at which their batch began."""
@@ -66,8 +66,8 @@ def with_spot_returns(
     if settings.spot_return is None:
         return inventory, ()
     stable = timedelta(seconds=settings.spot_return.stable_seconds)
-    nodes: dict[FleetKey, list[FallbackNode]] = {}
-    for each in find_fallbacks(inventory, at, settings.instance_init_seconds):
+    nodes: dict[FleetKey, list[StandIn]] = {}
+    for each in find_stand_ins(inventory, at, settings.instance_init_seconds):
         if FALLBACK_FROM in each.node.annotations:
             nodes.setdefault(each.instead_of, []).append(each)
     saved_states = {(each.fleet, each.region): each for each in inventory.fleet_states}
@@ -78,7 +78,7 @@ def with_spot_returns(
         place = (key.name, key.region)
         before = saved_states.get(place, SavedFleetState(fleet=key.name, region=key.region))
         trouble = _why_in_trouble(statuses[key], before, stable, at)
-        batch = _batch(stand_ins, at, held=bool(trouble))
+        batch = _batch(stand_ins, at, resting=bool(trouble))
         trouble = trouble or _why_short(key, before)
         last = _last_batch(before, batch, at)
         if last != before.spot_return_at:
@@ -96,20 +96,20 @@ def with_spot_returns(
 
 
 def _batch(
-    stand_ins: Iterable[FallbackNode], at: datetime, *, held: bool
+    stand_ins: Iterable[StandIn], at: datetime, *, resting: bool
 ) -> dict[NodeName, datetime]:
     """Return the stand-ins that are being replaced, and when their batch began.
 
     Args:
         stand_ins: All stand-ins of one spot fleet.
         at: The time of the plan.
-        held: Whether the spot fleet is not back: then only drains that have begun go on.
+        resting: Whether the spot fleet is not back: then only drains that have begun go on.
     """
     return {
         each.node.name: began
         for each in stand_ins
         if (began := _began(each.node, at)) is not None
-        and (is_draining(each.node) or (not held and at - began < BATCH_EVERY))
+        and (is_draining(each.node) or (not resting and at - began < BATCH_EVERY))
     }
 
 
@@ -157,7 +157,7 @@ def _began(node: Node, at: datetime) -> datetime | None:
     """Return when the node's batch began; None if it is in none.
 
     A future time counts as now if the clocks may differ by that much. A later one would keep the
-    node in its batch until then: it counts as none, and the mark is removed.
+    node in its batch until then: it counts as none, and the annotation is removed.
     """
     noted = parse_rfc3339(node.annotations.get(SPOT_RETURN, ""))
     return None if noted is None or is_beyond_skew(noted, at) else min(noted, at)

@@ -18,7 +18,7 @@ from reconciler.planner.fleets.inventory import FleetStatus, Inventory
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FallbackNode:
+class StandIn:
     """An on-demand node that stands in for one of a spot fleet."""
 
     node: Node
@@ -28,7 +28,7 @@ class FallbackNode:
     """The spot fleet."""
 
 
-def find_fallbacks(inventory: Inventory, at: datetime, young_seconds: float) -> list[FallbackNode]:
+def find_stand_ins(inventory: Inventory, at: datetime, young_seconds: float) -> list[StandIn]:
     """Return the nodes that stand in for spot nodes: annotated ones, and new ones, sorted by name.
 
     An annotation that names no such spot fleet of the node's sector and region is ignored.
@@ -38,7 +38,7 @@ def find_fallbacks(inventory: Inventory, at: datetime, young_seconds: float) -> 
         at: The time of the plan.
         young_seconds: Older nodes without the annotation are none.
     """
-    found: list[FallbackNode] = []
+    found: list[StandIn] = []
     saved_states = {(each.fleet, each.region): each for each in inventory.fleet_states}
     for status in inventory.fleets:
         if status.settings.spot or status.settings.departing or not status.nodes:
@@ -55,7 +55,7 @@ def find_fallbacks(inventory: Inventory, at: datetime, young_seconds: float) -> 
             else:
                 key = None
             if key is not None:
-                found.append(FallbackNode(node=node, key=status.key, instead_of=key))
+                found.append(StandIn(node=node, key=status.key, instead_of=key))
     return sorted(found, key=lambda each: each.node.name)
 
 

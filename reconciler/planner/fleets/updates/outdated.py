@@ -96,7 +96,7 @@ def _by_update(node: Node, update: Update | None) -> Outdated | None:
     """Return why a node in the current batch of a rolling update is to be replaced."""
     if update is None or node.name not in update.batch:
         return None
-    mark = update.batch[node.name]
+    batch = update.batch[node.name]
     waits = ""
     if not update.version_known:
         waits = update.because
@@ -104,11 +104,11 @@ def _by_update(node: Node, update: Update | None) -> Outdated | None:
         waits = "it waits until EC2 shows whether it is still drifted"
     elif node.name not in update.may_go:
         came = len(update.successors_taking_pods)
-        waits = f"it waits until {mark.number} new nodes take pods, {came} do"
-        if mark.number == 1:
+        waits = f"it waits until {batch.number} new nodes take pods, {came} do"
+        if batch.number == 1:
             waits = "it waits until a new node takes pods"
         waits += unlike_nodes(update)
-    return replace(chosen_by_update(update, node, mark.at), waits=waits)
+    return replace(chosen_by_update(update, node, batch.at), waits=waits)
 
 
 def chosen_by_update(update: Update, node: Node, at: datetime) -> Outdated:

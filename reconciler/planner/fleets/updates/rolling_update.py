@@ -27,7 +27,7 @@ from reconciler.planner.disruption_settings import RollingUpdate
 from reconciler.planner.fleets.fleet_nodes import FleetNodes
 from reconciler.planner.fleets.instances.stuck import StuckInstance
 from reconciler.planner.fleets.live_fleet import is_version_known
-from reconciler.planner.fleets.updates.batch_mark import BatchMark, read_mark
+from reconciler.planner.fleets.updates.batch_annotation import BatchAnnotation, read_batch
 from reconciler.planner.fleets.updates.canary import Canaries, Canary, stays
 from reconciler.planner.fleets.updates.drift import OldAndNew, old_and_new
 from reconciler.planner.fleets.updates.unknown_version import DRIFTED_AT_FIRST, standing_update
@@ -96,8 +96,8 @@ def _undecided(
     known, new = drift
     version = fleet.live.launch_template_version
     shown = {node.name for node in new}.union(known)
-    marked = _marked(fleet, version, at)
-    unknown = frozenset(marked.keys() - shown)
+    annotated = _annotated(fleet, version, at)
+    unknown = frozenset(annotated.keys() - shown)
     old = {**dict.fromkeys(sorted(unknown), DRIFTED_AT_FIRST), **known}
     return Update(
         key=fleet.key,
@@ -106,7 +106,7 @@ def _undecided(
         because="",
         old=old,
         unknown=unknown,
-        batch={name: mark for name, mark in marked.items() if name in old},
+        batch={name: batch for name, batch in annotated.items() if name in old},
         new=tuple(new),
         taking=frozenset(node.name for node in new if takes_pods(node, settings)),
         staying=frozenset(node.name for node in new if stays(node, noticed, settings)),
@@ -133,11 +133,11 @@ def _doubted(
     return frozenset(found)
 
 
-def _marked(fleet: FleetNodes, version: str, at: datetime) -> Mapping[NodeName, BatchMark]:
-    """Return the nodes that carry a mark of a batch of the version, by number."""
-    marks = {node.name: mark for node in fleet.nodes if (mark := read_mark(node, at))}
-    batch = {name: mark for name, mark in marks.items() if mark.version == version}
-    return dict(sorted(batch.items(), key=lambda each: (each[1].number, each[0])))
+def _annotated(fleet: FleetNodes, version: str, at: datetime) -> Mapping[NodeName, BatchAnnotation]:
+    """Return the nodes that are annotated with a batch of the version, by number."""
+    every = {node.name: batch for node in fleet.nodes if (batch := read_batch(node, at))}
+    batches = {name: batch for name, batch in every.items() if batch.version == version}
+    return dict(sorted(batches.items(), key=lambda each: (each[1].number, each[0])))
 
 
 def _not_new(
@@ -147,7 +147,7 @@ def _not_new(
 
     A node that was launched before the batch began may be of the version before, and says nothing.
     """
-    began = min((mark.at for mark in update.batch.values()), default=None)
+    began = min((batch.at for batch in update.batch.values()), default=None)
     if began is None:
         return ()
     known = {node.name for node in update.new}.union(update.batch)
@@ -301,7 +301,7 @@ def _may_go(fleet: FleetNodes, update: Update) -> frozenset[NodeName]:
     Nodes of which EC2 does not show whether they are drifted wait; drains that have begun go on.
     """
     came = len(update.successors_taking_pods)
-    found = {name for name, mark in update.batch.items() if mark.number <= came}
+    found = {name for name, batch in update.batch.items() if batch.number <= came}
     draining = {node.name for node in fleet.nodes if is_draining(node)}
     waiting = update.unknown - draining
     staying = [name for name in update.batch if name not in draining | waiting]

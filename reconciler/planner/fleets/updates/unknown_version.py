@@ -9,7 +9,7 @@ from reconciler.model.fleet import Instance
 from reconciler.model.ids import NodeName
 from reconciler.model.saved_state import SavedFleetState
 from reconciler.planner.fleets.fleet_nodes import FleetNodes
-from reconciler.planner.fleets.updates.batch_mark import BatchMark, read_mark
+from reconciler.planner.fleets.updates.batch_annotation import BatchAnnotation, read_batch
 from reconciler.planner.fleets.updates.canary import stays
 from reconciler.planner.fleets.updates.drift import old_and_new
 from reconciler.planner.fleets.updates.update import Update
@@ -45,10 +45,10 @@ def standing_update(
     """
     assert fleet.live is not None
     old, _ = old_and_new(fleet, fleet.live, instances)
-    marks = {n.name: mark for n in fleet.nodes if (mark := read_mark(n, at)) is not None}
+    batches = {n.name: batch for n in fleet.nodes if (batch := read_batch(n, at)) is not None}
     halted = saved is not None and bool(saved.halted_version)
-    watched = _old_of_watched(fleet, instances, saved, in_batch=bool(marks))
-    if fleet.settings.departing or not (halted or old or marks or watched):
+    watched = _old_of_watched(fleet, instances, saved, in_batch=bool(batches))
+    if fleet.settings.departing or not (halted or old or batches or watched):
         return None
     update = Update(
         key=fleet.key,
@@ -66,8 +66,8 @@ def standing_update(
     if saved is not None and halted:
         because = saved.halted_because
         return replace(update, version=saved.halted_version, state="halted", because=because)
-    if marks:
-        update = _with_batch(update, fleet, marks, settings)
+    if batches:
+        update = _with_batch(update, fleet, batches, settings)
     if saved is not None and watched:
         version, old = saved.canary_version, {**watched, **update.old}
         update = replace(update, version=version, state="canary", old=old)
@@ -77,7 +77,7 @@ def standing_update(
 def _with_batch(
     update: Update,
     fleet: FleetNodes,
-    marks: Mapping[NodeName, BatchMark],
+    batches: Mapping[NodeName, BatchAnnotation],
     settings: PlannerSettings,
 ) -> Update:
     """Return the update with the batch whose nodes are marked, and the nodes that joined since.
@@ -85,18 +85,18 @@ def _with_batch(
     Args:
         update: The update without a batch.
         fleet: Its fleet.
-        marks: The marks by node, at least one.
+        batches: The batches by node, at least one.
         settings: Which taints are start-up taints.
     """
-    latest = max(marks.values(), key=lambda mark: mark.at)
-    began = min(mark.at for mark in marks.values())
-    newer = (n for n in fleet.nodes if n.name not in marks and n.name not in update.old)
+    latest = max(batches.values(), key=lambda batch: batch.at)
+    began = min(batch.at for batch in batches.values())
+    newer = (n for n in fleet.nodes if n.name not in batches and n.name not in update.old)
     came = tuple(n for n in newer if n.created_at is not None and n.created_at >= began)
     return replace(
         update,
         version=latest.version,
-        old={**dict.fromkeys(marks, DRIFTED_AT_FIRST), **update.old},
-        batch=dict(sorted(marks.items(), key=lambda each: (each[1].number, each[0]))),
+        old={**dict.fromkeys(batches, DRIFTED_AT_FIRST), **update.old},
+        batch=dict(sorted(batches.items(), key=lambda each: (each[1].number, each[0]))),
         new=came,
         taking=frozenset(node.name for node in came if takes_pods(node, settings)),
         staying=frozenset(node.name for node in came if stays(node, (), settings)),

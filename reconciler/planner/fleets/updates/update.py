@@ -8,7 +8,7 @@ from reconciler.model.cluster import Node
 from reconciler.model.ids import FleetKey, NodeName
 from reconciler.model.plan import FleetUpdate, UpdateState
 from reconciler.model.text import counted_noun
-from reconciler.planner.fleets.updates.batch_mark import BatchMark
+from reconciler.planner.fleets.updates.batch_annotation import BatchAnnotation
 from reconciler.planner.fleets.updates.canary import Canary
 
 _NAMED_MAX: Final = 3
@@ -24,7 +24,7 @@ class Update:
     because: str
     old: Mapping[NodeName, str]
     """Why each node is drifted, in words."""
-    batch: Mapping[NodeName, BatchMark]
+    batch: Mapping[NodeName, BatchAnnotation]
     """The drifted nodes that are being replaced now, by number."""
     unknown: frozenset[NodeName] = frozenset()
     """Those of them of which EC2 does not show now whether they are drifted."""
@@ -60,7 +60,7 @@ class Update:
     @property
     def successors(self) -> tuple[Node, ...]:
         """Return the new nodes since the batch began, whether or not they take pods yet."""
-        began = min((mark.at for mark in self.batch.values()), default=None)
+        began = min((batch.at for batch in self.batch.values()), default=None)
         if began is None:
             return ()
         return tuple(n for n in self.new if n.created_at is not None and n.created_at >= began)
@@ -102,7 +102,7 @@ class Update:
     @property
     def successors_wanted(self) -> int:
         """Return how many of these the batch needs in all."""
-        return max((mark.number for mark in self.batch.values()), default=0)
+        return max((batch.number for batch in self.batch.values()), default=0)
 
     @property
     def shown(self) -> FleetUpdate:

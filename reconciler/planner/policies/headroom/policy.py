@@ -31,7 +31,7 @@ from reconciler.planner.policies.headroom.rows import (
     is_worth,
     rows_in_order,
 )
-from reconciler.planner.promised_places import TAKES_PLACES, KeptPlaces
+from reconciler.planner.reserved_places import BREAKS_RESERVATIONS, ReservationGuard
 
 PIECES_MAX = 10_000
 """The most pieces bought for one item in one plan; the rest is reported as missing.
@@ -51,21 +51,21 @@ def propose_in_place(builder: PlanBuilder) -> None:
 
 
 def _keep_free(builder: PlanBuilder, *, may_move: bool) -> None:
-    view, kept_places = builder.view, KeptPlaces(builder)
+    view, guard = builder.view, ReservationGuard(builder)
     asked, found = headroom_asked_for(builder, builder.reservations), dict[PodKey, HeadroomPlan]()
     for pieces in largest_first(asked):
         missing = pieces.count
         if pieces.has_size:
             pod_class = view.table.of(pieces.pod, bound=False)
-            missing -= _found(builder, kept_places, pieces, pod_class, may_move=may_move)
+            missing -= _found(builder, guard, pieces, pod_class, may_move=may_move)
             want = min(missing, PIECES_MAX)
-            missing -= _bought(builder, kept_places, pieces, pod_class, want) if want else 0
+            missing -= _bought(builder, guard, pieces, pod_class, want) if want else 0
         found[pieces.pod.key] = HeadroomPlan(
             sector=pieces.sector,
             asked=pieces.asked,
             pieces=pieces.count,
             missing=missing,
-            because=_why_missing(builder, kept_places, pieces) if missing else "",
+            because=_why_missing(builder, guard, pieces) if missing else "",
         )
     for pieces in asked:
         builder.note_headroom(found[pieces.pod.key])
@@ -73,7 +73,7 @@ def _keep_free(builder: PlanBuilder, *, may_move: bool) -> None:
 
 def _found(
     builder: PlanBuilder,
-    kept_places: KeptPlaces,
+    guard: ReservationGuard,
     pieces: HeadroomPieces,
     pod_class: PodClass,
     *,
@@ -85,13 +85,13 @@ def _found(
     """
     sim, order, mark = builder.sim, rows_in_order(builder), builder.sim.fork()
     taken = fill(sim, pod_class, pieces.count, may_hold_headroom(builder), order)
-    leaving: Sequence[int] = ()
+    replaced: Sequence[int] = ()
     if may_move:
-        leaving = _replaceable(builder, kept_places, pieces, pod_class, dict(taken))
-    if leaving:
+        replaced = _replaceable(builder, guard, pieces, pod_class, dict(taken))
+    if replaced:
         sim.revert(mark)
         others = np.zeros(sim.rows, dtype=np.bool_)
-        others[[row for row, _ in taken if row not in leaving]] = True
+        others[[row for row, _ in taken if row not in replaced]] = True
         taken = fill(sim, pod_class, pieces.count, others, order)
     builder.keep_free(pieces.sector, pod_class, taken)
     return sum(amount for _, amount in taken)
@@ -99,7 +99,7 @@ def _found(
 
 def _replaceable(
     builder: PlanBuilder,
-    kept_places: KeptPlaces,
+    guard: ReservationGuard,
     pieces: HeadroomPieces,
     pod_class: PodClass,
     laid: Mapping[int, int],
@@ -110,7 +110,7 @@ def _replaceable(
 
     Args:
         builder: The plan; nothing is changed.
-        kept_places: Fleets that may not be asked for more nodes.
+        guard: Fleets that may not be asked for more nodes.
         pieces: What is to be kept free.
         pod_class: A pod of the size of one piece.
         laid: How many pieces are on each row. All stay there while some are missing, and while a
@@ -119,7 +119,7 @@ def _replaceable(
     if sum(laid.values()) < pieces.count:
         return []
     expensive = could_be_cheaper(builder, _usable(builder, pieces.sector), laid)
-    usable = _open(builder, kept_places, pieces.sector) if expensive else []
+    usable = _open(builder, guard, pieces.sector) if expensive else []
     if any(unproven_version(builder.view, status.key) for status in usable):
         return []
     for rows in (list(expensive), list(expensive)[:1]) if usable else ():
@@ -150,7 +150,7 @@ def _price_elsewhere(
 
 def _bought(
     builder: PlanBuilder,
-    kept_places: KeptPlaces,
+    guard: ReservationGuard,
     pieces: HeadroomPieces,
     pod_class: PodClass,
     missing: int,
@@ -159,7 +159,7 @@ def _bought(
 
     Return the pieces that they hold.
     """
-    usable = _open(builder, kept_places, pieces.sector)
+    usable = _open(builder, guard, pieces.sector)
     if not usable:
         return 0
     request = _request(builder, pieces, pod_class, missing, usable)
@@ -187,9 +187,9 @@ def _request(
     )
 
 
-def _open(builder: PlanBuilder, kept_places: KeptPlaces, sector: str) -> list[FleetStatus]:
-    """Return the fleets that may be asked, without those that would take away promised places."""
-    return [s for s in _usable(builder, sector) if not kept_places.taken_by(s.key)]
+def _open(builder: PlanBuilder, guard: ReservationGuard, sector: str) -> list[FleetStatus]:
+    """Return the fleets that may be asked: one more node of them breaks no reservation."""
+    return [s for s in _usable(builder, sector) if not guard.forbids(s.key)]
 
 
 def _usable(builder: PlanBuilder, sector: str) -> Sequence[FleetStatus]:
@@ -221,7 +221,7 @@ def _record(builder: PlanBuilder, pieces: HeadroomPieces, purchase: Purchase) ->
         builder.keep_free(pieces.sector, taken.pod_class, list(amounts))
 
 
-def _why_missing(builder: PlanBuilder, kept_places: KeptPlaces, pieces: HeadroomPieces) -> str:
+def _why_missing(builder: PlanBuilder, guard: ReservationGuard, pieces: HeadroomPieces) -> str:
     """Return in words what prevents buying the rest."""
     usable = _usable(builder, pieces.sector)
     if not usable:
@@ -236,6 +236,6 @@ def _why_missing(builder: PlanBuilder, kept_places: KeptPlaces, pieces: Headroom
             f"{s.key.name} {what}" for s, (kind, what) in zip(full, clauses, strict=True) if kind
         ]
         return others[0] if others else "every fleet of the sector is at its max_capacity"
-    if any(kept_places.taken_by(status.key) for status in usable):
-        return f"{TAKES_PLACES}; it is bought when these run"
+    if any(guard.forbids(status.key) for status in usable):
+        return f"{BREAKS_RESERVATIONS}; it is bought when these run"
     return "max_hourly_usd or raise_limits allow no further node, or no fleet's nodes are so large"

@@ -36,8 +36,8 @@ UNDOMINATED_MAX = 200_000
 
 
 @dataclass(slots=True, eq=False)
-class Offered:
-    """What was on offer in the purchases for one group of sectors, and what pods were worth."""
+class PurchaseEvidence:
+    """What the purchases for one group of sectors prove: their offers, and what pods were worth."""
 
     tables: list[OfferTable] = field(default_factory=list)
     worth: dict[int, float] = field(default_factory=dict)
@@ -87,7 +87,7 @@ def distinct_offers(tables: Sequence[OfferTable]) -> list[Offer]:
 def least_cost(
     builder: PlanBuilder,
     members: list[WaitingClass],
-    offered: Offered,
+    evidence: PurchaseEvidence,
     free_before: IntArray,
     spent_nano_usd: int,
 ) -> int:
@@ -97,13 +97,13 @@ def least_cost(
     credited at the same fair prices if at least one of the classes fits there.
     """
     served = [(w.pod_class, w.done) for w in members if w.done]
-    offers = distinct_offers(offered.tables)
-    table = offered.tables[0] if len(offered.tables) == 1 else OfferTable(builder.sim, offers)
+    offers = distinct_offers(evidence.tables)
+    table = evidence.tables[0] if len(evidence.tables) == 1 else OfferTable(builder.sim, offers)
     open_rows = _open_rows(builder, [pod_class for pod_class, _ in served], free_before)
-    if offered.optimal and len(offered.tables) == 1 and not open_rows.any():
+    if evidence.optimal and len(evidence.tables) == 1 and not open_rows.any():
         return spent_nano_usd
-    shapes = _shapes(builder, served, table, open_rows, offered.uninflated)
-    problem = _stated(offers, shapes, offered.uninflated)
+    shapes = _shapes(builder, served, table, open_rows, evidence.uninflated)
+    problem = _stated(offers, shapes, evidence.uninflated)
     bound = _bound_at_fair_prices(problem, free_before[open_rows])
     if bound < spent_nano_usd and problem.slots.size <= UNDOMINATED_MAX:
         problem = problem.only(undominated(problem))
@@ -111,10 +111,10 @@ def least_cost(
             existing = _existing(shapes, open_rows, free_before, builder.sim.kinds)
             bound = max(bound, _divisible_bound(problem, existing))
         else:
-            bound = max(bound, _bound_of_new_nodes(problem, offered), offered.nano_usd_least or 0)
-            if offered.worth and bound < spent_nano_usd and problem.slots.size <= PAIRS_MAX:
+            bound = max(bound, _bound_of_new_nodes(problem, evidence), evidence.nano_usd_least or 0)
+            if evidence.worth and bound < spent_nano_usd and problem.slots.size <= PAIRS_MAX:
                 effort = Effort(PROOF * builder.view.settings.search_budget_seconds)
-                bound = max(bound, _bound_by_proof(problem, shapes, offered, bound, effort))
+                bound = max(bound, _bound_by_proof(problem, shapes, evidence, bound, effort))
     return min(bound, spent_nano_usd)
 
 
@@ -192,26 +192,30 @@ def _divisible_bound(problem: Problem, existing: Existing | None = None) -> int:
     return 0 if solved is None else round_up(solved.nano_usd, _prices(problem))
 
 
-def _bound_of_new_nodes(problem: Problem, offered: Offered) -> int:
+def _bound_of_new_nodes(problem: Problem, evidence: PurchaseEvidence) -> int:
     """Return that bound if no pod fits on existing rows.
 
     Where there was only one purchase, its search may have computed it.
     """
-    if offered.divisible_nano_usd is None:
+    if evidence.divisible_nano_usd is None:
         return _divisible_bound(problem)
-    return round_up(offered.divisible_nano_usd, _prices(problem))
+    return round_up(evidence.divisible_nano_usd, _prices(problem))
 
 
 def _bound_by_proof(
-    problem: Problem, shapes: Sequence[_Shape], offered: Offered, known: int, effort: Effort
+    problem: Problem,
+    shapes: Sequence[_Shape],
+    evidence: PurchaseEvidence,
+    known: int,
+    effort: Effort,
 ) -> int:
     """Return a bound by whole nodes, from what the search found pods to be worth.
 
     No more is done than is needed to exceed the bound that is `known`.
     """
-    worth = np.array([shape.worth(offered.worth) for shape in shapes])
-    steady = np.array([shape.worth(offered.steady) for shape in shapes])
-    proven = proven_bound(problem, worth, known, effort, steady if offered.steady else None)
+    worth = np.array([shape.worth(evidence.worth) for shape in shapes])
+    steady = np.array([shape.worth(evidence.steady) for shape in shapes])
+    proven = proven_bound(problem, worth, known, effort, steady if evidence.steady else None)
     return round_up(proven, _prices(problem))
 
 

@@ -336,7 +336,7 @@ def _launching_offers(
                 nano_usd_per_hour=-(-offers[status.key].usual_nano_usd // cheaper),
             ),
             most=len(rows[status.key]),
-            vector=builder.sim.offer_of(offers[status.key].row),
+            vector=builder.sim.allocatable_of(offers[status.key].row),
             over_subscription=0,
             priority=status.settings.priority,
         )

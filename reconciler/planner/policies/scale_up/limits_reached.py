@@ -10,7 +10,7 @@ from reconciler.planner.offers import purchase_limits
 from reconciler.planner.policies.scale_up.closed_fleets import Found
 from reconciler.planner.raise_limits import exhausted, raise_limits
 
-_HELD_BACK: Found = (
+_LEFT_OUT: Found = (
     "higher-priority",
     "with a node in this zone, spreads would refuse their places to pods of higher priority",
     "",
@@ -18,7 +18,7 @@ _HELD_BACK: Found = (
 
 
 def limit_reached(
-    builder: PlanBuilder, status: FleetStatus, *, over_limits: bool, held_back: bool
+    builder: PlanBuilder, status: FleetStatus, *, over_limits: bool, left_out: bool
 ) -> Found | None:
     """Return the code, the numbers and the kind of what prevents one more node of the fleet.
 
@@ -26,12 +26,12 @@ def limit_reached(
         builder: The plan so far.
         status: The fleet.
         over_limits: Whether a limit on purchases left something out.
-        held_back: Whether pods were left out for the sake of higher priorities.
+        left_out: Whether pods were left out for the sake of higher priorities.
     """
     price = builder.view.offers[status.key].nano_usd_per_hour
     limits = purchase_limits(builder, status.settings.sector)
-    if held_back and (not over_limits or limits.allows(price)):
-        return _HELD_BACK
+    if left_out and (not over_limits or limits.allows(price)):
+        return _LEFT_OUT
     return _over_the_limit(builder, status) if over_limits else None
 
 

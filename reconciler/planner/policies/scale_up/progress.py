@@ -57,12 +57,12 @@ _DIGESTS: InternTable[tuple[str, int], tuple[References, str]] = InternTable(_DI
 """By namespace and the `id` of a spec; kept from cycle to cycle, as specs are long."""
 
 
-def _kind_of_class(waiting: WaitingClass) -> str:
-    return _kind_of(waiting.pods[0].key.namespace, waiting.pod_class.spec)
+def _demand_of_class(waiting: WaitingClass) -> str:
+    return _demand_of(waiting.pods[0].key.namespace, waiting.pod_class.spec)
 
 
-def _kind_of(namespace: str, spec: PodSpec) -> str:
-    """Return the digest of a kind of pods: namespace and spec; replicas share one spec."""
+def _demand_of(namespace: str, spec: PodSpec) -> str:
+    """Return the digest of a pod's namespace and spec, which replicas share."""
     key = namespace, id(spec)
     known = _DIGESTS.get(key)
     if known is None:
@@ -82,7 +82,7 @@ def judge_demand(builder: PlanBuilder) -> None:
         return
     waiting: dict[str, list[WaitingClass]] = {}
     for each in builder.waiting:
-        waiting.setdefault(_kind_of_class(each), []).append(each)
+        waiting.setdefault(_demand_of_class(each), []).append(each)
     bound = _Bound(view)
     of_kind: dict[str, list[SavedDemandState]] = {}
     for state in known:
@@ -94,9 +94,10 @@ def judge_demand(builder: PlanBuilder) -> None:
 
 
 def reserve_zone_attempts(builder: PlanBuilder) -> None:
-    """Reserve for pods the launching nodes that were bought for them in the hope for their zone.
+    """Reserve launching nodes of a still unknown zone for pods that need one particular zone.
 
-    The zone of such a node is known once it has joined; until then no other one is bought.
+    They were bought for these pods. The zone of such a node is known once it has joined; until then
+    no other one is bought.
     """
     fleets: dict[str, set[FleetKey]] = {}
     for state in builder.view.snapshot.cluster.demands:
@@ -110,7 +111,7 @@ def reserve_zone_attempts(builder: PlanBuilder) -> None:
     order = tightness(builder.sim)
     for waiting in builder.waiting:
         if waiting.left and needs_a_zone(builder, waiting):
-            bought_from = fleets.get(_kind_of_class(waiting), set())
+            bought_from = fleets.get(_demand_of_class(waiting), set())
             among = np.zeros(builder.sim.rows, dtype=np.bool_)
             among[[row for row, key in launching.items() if key in bought_from]] = True
             fill_class(builder, waiting, among, order, ZONE_ASSUMED)
@@ -138,7 +139,7 @@ class _Bound:
         """Return whether a pod of the kind runs on one of the nodes."""
         pods_on = self._view.pods_on
         return any(
-            _kind_of(pod.key.namespace, pod.spec) == demand
+            _demand_of(pod.key.namespace, pod.spec) == demand
             for node in nodes
             for pod in pods_on.get(node.name, ())
             if not pod.daemon
@@ -276,8 +277,8 @@ def _distinguished(
     taken: list[FilledNode] = []
     if status is None or not left:
         return refusing, taken
-    promised = builder.sim.offer_of(view.offers[status.key].row)
-    fits_alone = any(bool((promised >= w.pod_class.requests).all()) for w in left)
+    allocatable = builder.sim.allocatable_of(view.offers[status.key].row)
+    fits_alone = any(bool((allocatable >= w.pod_class.requests).all()) for w in left)
     for node in _came_for(view, state):
         made = node.created_at or view.at
         if (floor is not None and made <= floor) or not _serves(view, node):
@@ -334,8 +335,8 @@ def _should_take(
         return True
     row = view.row_of[node.name]
     offer = view.offers[FleetKey(name=state.fleet, region=state.region)]
-    used = builder.sim.offers[row] - builder.sim.free[row]
-    if not (builder.sim.offer_of(offer.row) - used >= waiting.pod_class.requests).all():
+    used = builder.sim.allocatable[row] - builder.sim.free[row]
+    if not (builder.sim.allocatable_of(offer.row) - used >= waiting.pod_class.requests).all():
         return False
     return _has_zones(view, state) or _rules_allow(builder, waiting, row)
 
@@ -385,7 +386,7 @@ def note_purchases(builder: PlanBuilder) -> None:
             if key_id is None:
                 continue
             key = keys[key_id]
-            demand = _kind_of_class(reservation.waiting)
+            demand = _demand_of_class(reservation.waiting)
             purchase = (demand, key.name, key.region)
             if purchase not in builder.purchases.remembered:
                 if key not in versions:

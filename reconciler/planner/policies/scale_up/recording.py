@@ -19,7 +19,7 @@ from reconciler.planner.reservations import Reservation, WaitingClass
 
 def record(builder: PlanBuilder, classes: Sequence[WaitingClass], purchase: Purchase) -> None:
     """Raise targets for the bought rows and reserve their places for the pods."""
-    builder.purchases.held_back |= purchase.held_back
+    builder.purchases.left_out_classes |= purchase.left_out_classes
     pods = np.zeros(builder.sim.rows, dtype=np.int64)
     for taken in purchase.taken:
         np.add.at(pods, taken.rows, taken.amounts)

@@ -64,7 +64,7 @@ def explain(
             _refuse(builder, waiting, (no_fleet(builder, sectors),))
         return
     closed = [_Fleet.of(builder, status) for status in fleets]
-    offered = np.stack([builder.sim.offer_of(each.row) for each in closed])
+    offered = np.stack([builder.sim.allocatable_of(each.row) for each in closed])
     known: list[dict[Found, Reason]] = [{} for _ in closed]
     nothing: list[int | None] = [None] * len(closed)
     for waiting in members:
@@ -106,7 +106,7 @@ class _Fleet:
     row: RowSpec
     """A new node of it."""
     kind: int
-    labels: Mapping[str, "_Offered"]
+    labels: Mapping[str, "_LabelValues"]
     """Per label key what a new node may have."""
     full: Found | None
     """The reason while the fleet is at its maximum."""
@@ -120,7 +120,7 @@ class _Fleet:
             status=status,
             key=status.key,
             row=row,
-            kind=builder.sim.kind_of(row),
+            kind=builder.sim.node_kind_of(row),
             labels=_values_by_key(row),
             full=at_maximum(builder, status) if full else None,
         )
@@ -136,7 +136,7 @@ def why(
 ) -> tuple[str, str]:
     """Return the code and the numbers of what excludes the class from the fleet's new nodes."""
     fleet = _Fleet.of(builder, status)
-    offered = builder.sim.offer_of(fleet.row)
+    offered = builder.sim.allocatable_of(fleet.row)
     (column,) = _scarcest(_asked(builder, waiting.pod_class), offered[np.newaxis])
     refusing_rule = refuses_everywhere(builder.sim, waiting.pod_class)
     refusal = builder.sim.refusal(waiting.pod_class, fleet.kind)
@@ -201,7 +201,7 @@ def _why(  # noqa: PLR0911 - a list of possible reasons, the first that holds
     if fleet.full is not None:
         return (*found, "") if found and certain else fleet.full
     limit = limit_reached(
-        builder, status, over_limits=over_limits, held_back=number in purchases.held_back
+        builder, status, over_limits=over_limits, left_out=number in purchases.left_out_classes
     )
     if found and (certain or limit is None):
         return *found, ""
@@ -215,7 +215,7 @@ def _why(  # noqa: PLR0911 - a list of possible reasons, the first that holds
 
 
 def _static_detail(
-    pod_class: PodClass, code: str, row: RowSpec, labels: Mapping[str, "_Offered"]
+    pod_class: PodClass, code: str, row: RowSpec, labels: Mapping[str, "_LabelValues"]
 ) -> str:
     """Return what the static filter of this code looked at."""
     spec = pod_class.spec
@@ -235,7 +235,7 @@ def _static_detail(
 
 
 @dataclass(frozen=True, slots=True)
-class _Offered:
+class _LabelValues:
     """What new nodes have under one label key."""
 
     only: str | None
@@ -244,17 +244,17 @@ class _Offered:
     """All values, in words."""
 
 
-_NO_LABEL = _Offered(only="", shown=shown_values([""]))
+_NO_LABEL = _LabelValues(only="", shown=shown_values([""]))
 
 
-def _values_by_key(row: RowSpec) -> dict[str, _Offered]:
+def _values_by_key(row: RowSpec) -> dict[str, _LabelValues]:
     """Return per label key of a new node what it may have; "" stands for no such label."""
-    offered = {}
+    found = {}
     for key in {key for variant in row.variants for key in variant}:
         values = {variant.get(key, "") for variant in row.variants}
         only = next(iter(values)) if len(values) == 1 else None
-        offered[key] = _Offered(only=only, shown=shown_values(values))
-    return offered
+        found[key] = _LabelValues(only=only, shown=shown_values(values))
+    return found
 
 
 def _labels(row: RowSpec) -> tuple[Labels, ...]:
@@ -268,12 +268,12 @@ def untolerated_taint(pod_class: PodClass, row: RowSpec) -> str:
     return f"{taint.key}={taint.value}:{taint.effect}" if taint else ""
 
 
-def _selector_detail(selector: Labels, labels: Mapping[str, _Offered]) -> str:
+def _selector_detail(selector: Labels, labels: Mapping[str, _LabelValues]) -> str:
     """Return the first expression of the selector, by key, that a new node may not satisfy."""
     for key, value in sorted(selector.items()) if len(selector) > 1 else selector.items():
-        offered = labels.get(key, _NO_LABEL)
-        if offered.only != value:
-            return f"selects {key}={value}, a new node has {offered.shown}"
+        found = labels.get(key, _NO_LABEL)
+        if found.only != value:
+            return f"selects {key}={value}, a new node has {found.shown}"
     return "the node selector matches no new node"
 
 
@@ -282,7 +282,7 @@ def _too_large(
 ) -> tuple[str, str]:
     """Return the code and figures of a resource of which a new node offers too little."""
     dimensions = builder.sim.dimensions
-    offered = int(builder.sim.offer_of(fleet.row)[column])
+    offered = int(builder.sim.allocatable_of(fleet.row)[column])
     name = dimensions.resource(column, pod_class.spec.requests)
     taken = int(_asked(builder, pod_class)[column])
     asked, has = _stated(pod_class, fleet.row, name, taken, offered)

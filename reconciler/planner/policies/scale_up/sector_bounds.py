@@ -9,7 +9,7 @@ from reconciler.planner.capacity.problem.offer_table import OfferTable
 from reconciler.planner.offers import offer_of
 from reconciler.planner.placement.arrays import IntArray
 from reconciler.planner.policies.scale_up.certificate import (
-    Offered,
+    PurchaseEvidence,
     distinct_offers,
     least_cost,
 )
@@ -27,8 +27,8 @@ def note_bounds(builder: PlanBuilder, groups: Sequence[SectorGroup], free_before
         spent = sum(group.nano_usd_per_hour for group in together)
         if spent:
             members = [waiting for group in together for waiting in group.members]
-            offered = together[0].offered if len(together) == 1 else _all(builder, together)
-            bound = least_cost(builder, members, offered, free_before, spent)
+            evidence = together[0].evidence if len(together) == 1 else _all(builder, together)
+            bound = least_cost(builder, members, evidence, free_before, spent)
             builder.purchases.note_bound(bound)
 
 
@@ -50,16 +50,16 @@ def _merged_groups(builder: PlanBuilder, groups: Sequence[SectorGroup]) -> list[
     return connected(groups, sets)
 
 
-def _all(builder: PlanBuilder, groups: Sequence[SectorGroup]) -> Offered:
+def _all(builder: PlanBuilder, groups: Sequence[SectorGroup]) -> PurchaseEvidence:
     """Return what was on offer to any of the groups, even if nothing was bought for one."""
     worth: dict[int, float] = {}
     steady: dict[int, float] = {}
     for group in groups:
-        worth |= group.offered.worth
-        steady |= group.offered.steady
-    unasked = {s for group in groups if not group.offered.tables for s in group.sectors}
+        worth |= group.evidence.worth
+        steady |= group.evidence.steady
+    unasked = {s for group in groups if not group.evidence.tables for s in group.sectors}
     fleets = [s for s in builder.view.inventory.fleets if s.settings.sector in unasked]
-    tables = [table for group in groups for table in group.offered.tables]
+    tables = [table for group in groups for table in group.evidence.tables]
     tables.append(OfferTable(builder.sim, [offer_of(builder, status) for status in fleets]))
     table = OfferTable(builder.sim, distinct_offers(tables))
-    return Offered(tables=[table], worth=worth, steady=steady, optimal=False)
+    return PurchaseEvidence(tables=[table], worth=worth, steady=steady, optimal=False)

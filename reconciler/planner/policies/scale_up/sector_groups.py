@@ -10,7 +10,7 @@ from reconciler.planner.capacity.one_by_one import CHAIN_MAX
 from reconciler.planner.capacity.problem.offer_table import OfferTable
 from reconciler.planner.offers import offer_of
 from reconciler.planner.placement.arrays import UNLIMITED, IntArray
-from reconciler.planner.policies.scale_up.certificate import Offered
+from reconciler.planner.policies.scale_up.certificate import PurchaseEvidence
 from reconciler.planner.raise_limits import raise_limits
 from reconciler.planner.reservations import WaitingClass
 
@@ -21,7 +21,7 @@ class SectorGroup:
 
     sectors: tuple[str, ...]
     members: list[WaitingClass] = field(default_factory=list)
-    offered: Offered = field(default_factory=Offered)
+    evidence: PurchaseEvidence = field(default_factory=PurchaseEvidence)
     nano_usd_per_hour: int = 0
     """The cost of what was bought for it."""
     over_limits: set[int] = field(default_factory=set)
@@ -47,7 +47,7 @@ def sector_groups(builder: PlanBuilder) -> list[SectorGroup]:
     return list(found.values())
 
 
-def in_turn(builder: PlanBuilder, groups: Sequence[SectorGroup]) -> list[Turn]:
+def turns_by_priority(builder: PlanBuilder, groups: Sequence[SectorGroup]) -> list[Turn]:
     """Return the purchases to make, in order.
 
     Groups that compete for something limited are bought for by priority; of equal ones those with

@@ -8,8 +8,8 @@ from itertools import chain
 import numpy as np
 
 from reconciler.planner.builder import PlanBuilder
+from reconciler.planner.capacity.consistent_spreads import buy_with_consistent_spreads
 from reconciler.planner.capacity.follow_up import unserved
-from reconciler.planner.capacity.held_spreads import buy_holding_spreads
 from reconciler.planner.capacity.one_by_one import CHAIN_MAX
 from reconciler.planner.capacity.problem.offer_table import OfferTable, Want
 from reconciler.planner.capacity.problem.purchase import (
@@ -36,18 +36,18 @@ from reconciler.planner.policies.scale_up.refusals import explain
 from reconciler.planner.policies.scale_up.sector_bounds import note_bounds
 from reconciler.planner.policies.scale_up.sector_groups import (
     SectorGroup,
-    in_turn,
     nodes_are_short,
     sector_groups,
+    turns_by_priority,
 )
-from reconciler.planner.promised_places import promised_places
 from reconciler.planner.reservations import WaitingClass
+from reconciler.planner.reserved_places import reserved_places
 
 
 def buy_for_sectors(builder: PlanBuilder, free_before: IntArray) -> None:
     """Buy for all pods that are still pending; record reasons for what cannot be served."""
     groups = sector_groups(builder)
-    for turn in in_turn(builder, groups) if groups else ():
+    for turn in turns_by_priority(builder, groups) if groups else ():
         _buy_for_group(builder, turn.group, turn.members)
     if len(groups) > 1:
         _use_what_was_bought(builder, [w for g in groups for w in g.members if w.left])
@@ -223,11 +223,11 @@ def _buy_from(
     purchase = _bought(builder, group, [(w.pod_class, w.left) for w in classes], table, limits)
     exceeded = _sectors_exceeded(builder, group, purchase)
     if not exceeded:
-        group.offered.note(table, purchase)
+        group.evidence.note(table, purchase)
         record(builder, classes, purchase)
         return purchase.over_limits or len(usable) < len(fleets)
     builder.sim.revert(mark)
-    group.offered.note_choice(table)
+    group.evidence.note_choice(table)
     levels = _by_priority(classes)
     if len(levels) == 1:
         return _buy_by_sector(builder, group, classes, usable, exceeded)
@@ -315,7 +315,7 @@ def _buy_by_sector(
         for table, purchase in best:
             restore(builder.sim, builder.sim.fork(), table, purchase)
     for table, purchase in best:
-        group.offered.note(table, purchase)
+        group.evidence.note(table, purchase)
         record(builder, classes, purchase)
     return any(purchase.over_limits for _, purchase in best)
 
@@ -365,6 +365,6 @@ def _bought(
         expander=next(s.expander for s in sectors if s.name in group.sectors),
         limits=limits,
         search_seconds=builder.view.settings.search_budget_seconds,
-        promised=cache(partial(promised_places, builder)),
+        reserved=cache(partial(reserved_places, builder)),
     )
-    return buy_holding_spreads(builder.sim, request)
+    return buy_with_consistent_spreads(builder.sim, request)

@@ -23,6 +23,6 @@ def score_rows(
 
 def _least_allocated(sim: Simulation, pod_class: PodClass) -> NDArray[np.float64]:
     """Return the mean share of CPU and memory that stays free, in percent."""
-    offers = np.maximum(sim.offers[:, :2], 1)
+    allocatable = np.maximum(sim.allocatable[:, :2], 1)
     left = np.clip(sim.free[:, :2] - pod_class.requests[:2], 0, None)
-    return np.asarray((left / offers).mean(axis=1) * _FULL, dtype=np.float64)
+    return np.asarray((left / allocatable).mean(axis=1) * _FULL, dtype=np.float64)

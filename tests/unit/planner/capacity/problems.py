@@ -32,7 +32,7 @@ def random_problem(seed: int) -> Problem:
         Offer(
             node=node,
             most=UNLIMITED,
-            vector=builder.sim.offer_of(node.row),
+            vector=builder.sim.allocatable_of(node.row),
             over_subscription=0,
             priority=0,
         )

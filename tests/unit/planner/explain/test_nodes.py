@@ -115,10 +115,10 @@ def test_free_room_of_a_found_group_is_headroom_of_no_named_sector() -> None:
     assert found.because.endswith("; its free room is headroom")
 
 
-def test_node_to_which_demand_is_promised_is_used() -> None:
+def test_node_with_room_reserved_for_demand_is_used() -> None:
     """An empty node is not idle when a pending pod is about to land there."""
     found = explained(snapshot_of(make_node("n0", FLEET, annotations=LONG_IDLE), make_pod()))
-    assert (found.verdict, found.code) == ("used", "promised")
+    assert (found.verdict, found.code) == ("used", "reserved")
 
 
 def test_foreign_node_is_never_touched() -> None:

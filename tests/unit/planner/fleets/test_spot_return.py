@@ -65,7 +65,7 @@ def test_spot_node_is_asked_for_before_a_pod_moves() -> None:
     assert raised(made) == [(SPOT.name, 0, 1)]
     assert drained(made) == []
     assert [each.code for each in made.kept if each.node == "a"] == ["replacement"]
-    assert [(f.nodes, f.going_back) for f in made.fallbacks] == [(1, 1)]
+    assert [(f.nodes, f.going_back) for f in made.stand_ins] == [(1, 1)]
 
 
 def test_node_is_drained_when_the_spot_node_has_come() -> None:
@@ -109,7 +109,7 @@ def test_next_batch_begins_an_hour_after_the_last() -> None:
     last = SavedFleetState(fleet=SPOT.name, region=HOME, spot_return_at=ago(3000))
     made = planned(stand_in("a"), saved=last)
     assert marked(made) == []
-    assert made.fallbacks[0].waits == "the next batch begins in 10m"
+    assert made.stand_ins[0].waits == "the next batch begins in 10m"
     over = replace(last, spot_return_at=ago(3601))
     assert [name for name, _ in marked(planned(stand_in("a"), saved=over))] == ["a"]
 

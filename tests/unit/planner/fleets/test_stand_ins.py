@@ -7,7 +7,7 @@ import pytest
 from reconciler.model.actions import FALLBACK_FROM, AnnotateNode
 from reconciler.model.cluster import Node, Pod
 from reconciler.model.frozen import FrozenMap
-from reconciler.model.plan import FallbackNodes, Plan
+from reconciler.model.plan import Plan, StandIns
 from reconciler.model.saved_state import SavedFleetState
 from reconciler.planner.planner import plan
 from reconciler.planner.settings import FleetSettings
@@ -82,8 +82,8 @@ def test_node_that_was_bought_while_spot_was_unavailable_says_so() -> None:
     """Nobody would know afterwards which nodes are on demand for want of spot capacity."""
     made = planned(joined(), saved=rest())
     assert marks(made) == [("a", SPOT.name)]
-    assert made.fallbacks == (
-        FallbackNodes(
+    assert made.stand_ins == (
+        StandIns(
             fleet=STEADY.name, region=HOME, instead_of=SPOT.name, nodes=1, extra_hourly_usd=0.2
         ),
     )
@@ -99,14 +99,14 @@ def test_marked_node_is_counted_after_the_spot_fleet_has_recovered() -> None:
     """A restart, or the end of the shortage, would hide what it still costs."""
     made = planned(joined(age=86400, mark=SPOT.name))
     assert marks(made) == []
-    assert [(f.nodes, f.extra_hourly_usd) for f in made.fallbacks] == [(1, 0.2)]
+    assert [(f.nodes, f.extra_hourly_usd) for f in made.stand_ins] == [(1, 0.2)]
 
 
 @pytest.mark.parametrize("mark", ["primary-none", STEADY.name, "x" * 1000])
 def test_mark_that_names_no_such_spot_fleet_is_passed_over(mark: str) -> None:
     """Whoever may annotate a node could make up money that was spent."""
     made = planned(joined(mark=mark), saved=rest())
-    assert (made.fallbacks, marks(made)) == ((), [])
+    assert (made.stand_ins, marks(made)) == ((), [])
 
 
 @pytest.mark.parametrize(
@@ -127,4 +127,4 @@ def test_mark_that_names_no_such_spot_fleet_is_passed_over(mark: str) -> None:
 def test_other_on_demand_nodes_are_not_marked(node: Node, changed: dict[str, object]) -> None:
     """Nodes that are meant to be on demand would be counted as a cost of the shortage."""
     made = planned(node, **changed)  # type: ignore[arg-type]
-    assert (made.fallbacks, marks(made)) == ((), [])
+    assert (made.stand_ins, marks(made)) == ((), [])

@@ -164,11 +164,11 @@ def test_a_stand_in_that_holds_headroom_goes_back_to_spot() -> None:
     """Batches took nodes with pods only: an empty one stayed on-demand without an end."""
     made = planned(stand_in(), spot_return=SpotReturn())
     assert raised(made) == [(SPOT.name, 0, 1)]
-    assert [each.waits for each in made.fallbacks] == [""]
+    assert [each.waits for each in made.stand_ins] == [""]
     waits = planned(stand_in(), spot_return=SpotReturn(), saved=error(60))
     assert raised(waits) == []
-    (fallback,) = waits.fallbacks
-    assert fallback.waits == "primary-small had its last error 1m ago: 29m to go"
+    (stand_ins,) = waits.stand_ins
+    assert stand_ins.waits == "primary-small had its last error 1m ago: 29m to go"
 
 
 def test_what_a_stand_in_with_headroom_waits_for_is_reported() -> None:
@@ -177,7 +177,7 @@ def test_what_a_stand_in_with_headroom_waits_for_is_reported() -> None:
     made = planned(stand_in(), fleets=(full, STEADY), spot_return=SpotReturn())
     assert raised(made) == []
     text = "it holds headroom, and may not be removed now or replaced by a cheaper node"
-    assert [each.waits for each in made.fallbacks] == [text]
+    assert [each.waits for each in made.stand_ins] == [text]
     assert [(k.code, k.detail) for k in made.kept] == [
         ("spot-return", f"it stands in for a node of primary-small; {text}")
     ]

@@ -9,7 +9,7 @@ import pytest
 from reconciler.model.cluster import Pod
 from reconciler.model.plan import Plan
 from reconciler.model.volumes import PersistentVolume, PersistentVolumeClaim
-from reconciler.planner.capacity.held_spreads import buy_holding_spreads
+from reconciler.planner.capacity.consistent_spreads import buy_with_consistent_spreads
 from reconciler.planner.capacity.one_by_one import CHAIN_MAX
 from reconciler.planner.capacity.problem.purchase import Purchase, PurchaseRequest
 from reconciler.planner.placement.simulation import Simulation
@@ -238,10 +238,10 @@ def count_purchases(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
     def counted(sim: Simulation, request: PurchaseRequest) -> Purchase:
         asked.append(len(request.wants))
-        return buy_holding_spreads(sim, request)
+        return buy_with_consistent_spreads(sim, request)
 
     monkeypatch.setattr(
-        "reconciler.planner.policies.scale_up.sector_purchases.buy_holding_spreads", counted
+        "reconciler.planner.policies.scale_up.sector_purchases.buy_with_consistent_spreads", counted
     )
     return asked
 

@@ -118,7 +118,7 @@ def test_pods_are_withdrawn_from_every_zone_that_has_too_many(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Where no purchase holds, those withdrawn in one zone must not excuse those of another."""
-    monkeypatch.setattr("reconciler.planner.capacity.held_spreads.TRIES", 0)
+    monkeypatch.setattr("reconciler.planner.capacity.consistent_spreads.TRIES", 0)
     fleets = tuple(fleet(zone) for zone in (A, B, C))
     pods = (
         *web(20, topology_spread=(EVERY_ZONE,), node_affinity=requiring(ZONE, "In", A, B)),

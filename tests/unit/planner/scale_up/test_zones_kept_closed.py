@@ -13,11 +13,11 @@ from reconciler.model.ids import NodeName
 from reconciler.model.plan import Plan
 from reconciler.model.snapshot import Snapshot
 from reconciler.planner.builder import PlanBuilder
-from reconciler.planner.capacity.problem.purchase import PromisedPods
+from reconciler.planner.capacity.problem.purchase import PodsWithReservation
 from reconciler.planner.disruption_settings import ScaleInSettings
 from reconciler.planner.planner import plan
 from reconciler.planner.policies.scale_up import sector_purchases
-from reconciler.planner.promised_places import promised_places
+from reconciler.planner.reserved_places import reserved_places
 from reconciler.planner.settings import FleetSettings, Headroom, PlannerSettings
 from tests.builders import (
     ZONE,
@@ -158,17 +158,17 @@ def test_zone_that_money_closes_to_higher_priorities_stays_closed() -> None:
         assert codes(made) == {"higher-priority"}
 
 
-def test_promised_places_are_looked_up_for_purchases_that_open_a_zone_alone(
+def test_reserved_places_are_looked_up_for_purchases_that_open_a_zone_alone(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Bought for one priority after the other, each purchase looked at all places before it."""
     asked: list[PlanBuilder] = []
 
-    def counting(builder: PlanBuilder) -> list[PromisedPods]:
+    def counting(builder: PlanBuilder) -> list[PodsWithReservation]:
         asked.append(builder)
-        return promised_places(builder)
+        return reserved_places(builder)
 
-    monkeypatch.setattr(sector_purchases, "promised_places", counting)
+    monkeypatch.setattr(sector_purchases, "reserved_places", counting)
     fleets = [fleet(zone, sector=sector) for sector in "pq" for zone in (A, B)]
     limits = {"p": {"usd_per_hour_max": Decimal("4.00")}}
     either = requiring("sector", "In", "p", "q")
@@ -215,7 +215,7 @@ def test_headroom_opens_no_zone_while_pods_wait_for_their_nodes() -> None:
         assert placed(made) == HIGH
         (kept_free,) = made.headroom
         assert kept_free.missing == 1
-        assert "spreads would refuse pods that wait for nodes" in kept_free.because
+        assert "topology spreads reject pods that are waiting for their nodes" in kept_free.because
     nodes = [NodeName(f"p-{zone}-4-{n}") for zone in (A, B) for n in range(2)]
     running = [
         replace(pod, node_name=name, phase="Running")
@@ -252,5 +252,5 @@ def test_node_in_the_place_of_another_opens_no_zone_while_pods_wait_for_their_no
     targets = {f.fleet: f.target for f in made.fleets}
     assert targets[IN_ANOTHER_SECTOR[2].name] == (0 if waits else 1)
     (told,) = [each for each in made.kept if each.node == f"{old.name}-0"]
-    assert ("spreads would refuse pods" in told.detail) == waits
+    assert ("make topology spreads reject pods" in told.detail) == waits
     assert not waits or told.code == code

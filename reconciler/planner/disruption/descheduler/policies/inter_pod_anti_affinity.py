@@ -61,19 +61,19 @@ def _broken_rows(pod_class: PodClass, facts: Facts) -> Mapping[int, str]:
     count = len(facts.view.nodes)
     links = facts.sim.links(pod_class).anti
     for term, (counter, itself) in reversed(list(zip(pod_class.anti_affinity, links, strict=True))):
-        staying = counter.at_rows()[:count] - _leaving(term, counter.topology, facts)[:count]
+        staying = counter.at_rows()[:count] - _deleted(term, counter.topology, facts)[:count]
         for row in (staying > int(itself)).nonzero()[0].tolist():
             found[row] = counter.topology.key
     return found
 
 
-def _leaving(term: PodAffinityTerm, topology: Topology, facts: Facts) -> IntArray:
+def _deleted(term: PodAffinityTerm, topology: Topology, facts: Facts) -> IntArray:
     """Return for each row how many pods of its domain match the term and are being deleted."""
     sim, domain = facts.sim, topology.domain
     matching = sim.matching(term.namespaces, term.selector)
-    leaving = np.setdiff1d(matching, sim.staying(term.namespaces, term.selector))
+    deleted = np.setdiff1d(matching, sim.staying(term.namespaces, term.selector))
     found = np.zeros(len(topology.values) + 1, dtype=np.int64)
-    rows, amounts = sim.located(leaving)
+    rows, amounts = sim.located(deleted)
     np.add.at(found, domain[rows], amounts)
     found[-1] = 0  # of rows without the label, whose domain is -1
     return found[domain]

@@ -1,4 +1,4 @@
-"""Purchases whose spreads still hold once the nodes for other pods have joined.
+"""Buys so that topology spreads are still met after all bought nodes have joined.
 
 A node in a zone that had none makes the zone count for every spread over zones that counts such
 nodes, including spreads of pods that may not go there. The least filled zone is then an empty one,
@@ -20,7 +20,7 @@ from reconciler.planner.capacity.problem.offer_table import OfferTable, Want
 from reconciler.planner.capacity.problem.problem import Offer
 from reconciler.planner.capacity.problem.purchase import (
     PlacedPods,
-    PromisedPods,
+    PodsWithReservation,
     Purchase,
     PurchaseRequest,
     fewer,
@@ -54,41 +54,43 @@ class _Refused:
     """The domains, in which the pods may have no node, each with a node in it."""
 
 
-def buy_holding_spreads(sim: Simulation, request: PurchaseRequest) -> Purchase:
-    """Buy as `buy_with_opened_room` does, and promise no place that a new zone takes away."""
+def buy_with_consistent_spreads(sim: Simulation, request: PurchaseRequest) -> Purchase:
+    """Buy as `buy_with_opened_room`, and reserve no place that a new zone would make invalid."""
     mark = sim.fork()
     purchase, refused = _counting_opened(sim, request)
-    promised = _promised_refused(sim, request, _opened(sim, request, purchase, mark[1]))
-    refused = [*refused, *promised]
+    reserved = _refused_reservations(sim, request, _opened(sim, request, purchase, mark[1]))
+    refused = [*refused, *reserved]
     level = max((each.pod_class.spec.priority for each in refused), default=None)
     if level is None or not any(want[0].spec.priority < level for want in request.wants):
         return purchase
-    left = _with_promised(purchase.left, promised)
+    left = _with_lost_places(purchase.left, reserved)
     if {each.pod_class.number for each in refused}.isdisjoint(c.number for c, _ in left):
         return purchase
     sim.revert(mark)
     other = _lower_elsewhere(sim, request, level, _domains(refused))
     opened = _opened(sim, request, other, mark[1])
-    if fewer(_with_promised(other.left, _promised_refused(sim, request, opened)), left):
-        other.note_held_back(purchase)
+    if fewer(_with_lost_places(other.left, _refused_reservations(sim, request, opened)), left):
+        other.note_left_out(purchase)
         return other
     restore(sim, mark, request.table, purchase)
     return purchase
 
 
-def takes_places_away(sim: Simulation, offer: Offer, promised: Sequence[PromisedPods]) -> bool:
-    """Return whether one more node of the offer makes spreads refuse pods their places.
+def breaks_reservations(
+    sim: Simulation, offer: Offer, reserved: Sequence[PodsWithReservation]
+) -> bool:
+    """Return whether one more node of the offer makes spreads reject pods with a reservation.
 
     Args:
         sim: The simulation; nothing is changed.
         offer: The node.
-        promised: Pods with places on nodes that have not joined yet.
+        reserved: Pods with places on nodes that have not joined yet.
     """
-    if not promised or not _opens(sim, offer):
+    if not reserved or not _opens(sim, offer):
         return False
     mark = sim.fork()
     opened = _opened_by(sim, [(sim.add_row(_empty_row(offer)), offer)], mark[1])
-    refused = any(any(_refused(sim, each.table, each.taken, opened)) for each in promised)
+    refused = any(any(_refused(sim, each.table, each.taken, opened)) for each in reserved)
     sim.revert(mark)
     return refused
 
@@ -102,8 +104,8 @@ def _opens(sim: Simulation, offer: Offer) -> bool:
     return False
 
 
-def _with_promised(left: Sequence[Want], refused: Sequence[_Refused]) -> list[Want]:
-    """Return the pods that a purchase leaves and those that lose promised places."""
+def _with_lost_places(left: Sequence[Want], refused: Sequence[_Refused]) -> list[Want]:
+    """Return the pods that a purchase leaves and those that lose a reserved place."""
     return [*left, *((each.pod_class, each.count) for each in refused)]
 
 
@@ -163,7 +165,7 @@ def _lower_elsewhere(
         opened = _opened(sim, request, both, mark[1])
         refused = [
             *_refused_of(sim, request, both, opened),
-            *_promised_refused(sim, request, opened),
+            *_refused_reservations(sim, request, opened),
         ]
         if not refused:
             return both
@@ -221,12 +223,14 @@ def _refused_of(
     return list(_refused(sim, request.table, purchase.taken, opened)) if opened else []
 
 
-def _promised_refused(sim: Simulation, request: PurchaseRequest, opened: _Opened) -> list[_Refused]:
+def _refused_reservations(
+    sim: Simulation, request: PurchaseRequest, opened: _Opened
+) -> list[_Refused]:
     """Return the pods with earlier places that are refused because of domains that it opened."""
     return [
         refused
-        for promised in (request.promised() if opened else ())
-        for refused in _refused(sim, promised.table, promised.taken, opened)
+        for reserved in (request.reserved() if opened else ())
+        for refused in _refused(sim, reserved.table, reserved.taken, opened)
     ]
 
 

@@ -12,7 +12,7 @@ _DIGITS_MAX: Final = 6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BatchMark:
+class BatchAnnotation:
     """The batch of a node, written as `<version>/<RFC 3339>/<number>`.
 
     `/<RFC 3339>` is appended once it has waited for its turn.
@@ -32,8 +32,8 @@ class BatchMark:
         return f"{self.version}/{rfc3339(self.at)}/{self.number}{waited}"
 
 
-def read_mark(node: Node, at: datetime) -> BatchMark | None:
-    """Return the node's mark; None if there is none or it is unreadable.
+def read_batch(node: Node, at: datetime) -> BatchAnnotation | None:
+    """Return the batch that the node's annotation names; None if it has none or it is unreadable.
 
     A future time counts as now.
     """
@@ -49,7 +49,7 @@ def read_mark(node: Node, at: datetime) -> BatchMark | None:
     readable = number.isascii() and number.isdigit() and len(number) <= _DIGITS_MAX
     if len(known) < len(times) or not readable or int(number) < 1:
         return None
-    return BatchMark(
+    return BatchAnnotation(
         version=version,
         at=known[0],
         number=int(number),

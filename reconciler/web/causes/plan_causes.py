@@ -1,4 +1,4 @@
-"""What a plan leaves out or holds back, as causes: rules beside those of `rules.py`.
+"""Rules for causes that the plan itself shows: what it leaves out, and which nodes it keeps.
 
 Each yields what one of the shipped alerts is about, so that the status names it too.
 """
@@ -255,7 +255,7 @@ def _first_of(pods: list[Unplaceable], code: str, between: str) -> str:
     return f"{text}; also in {counted_noun(more, 'more namespace')}" if more else text
 
 
-HELD_BACK: Final[tuple[Rule, ...]] = (
+PLAN_CAUSES: Final[tuple[Rule, ...]] = (
     halted_updates,
     resting_updates,
     no_progress,

@@ -1,20 +1,26 @@
-"""Pods with places on nodes that have not joined, which other nodes must not take away."""
+"""Places reserved for pods on nodes that have not joined, which other nodes must not break."""
 
 from typing import Final
 
 from reconciler.model.ids import FleetKey
 from reconciler.planner.builder import PlanBuilder
-from reconciler.planner.capacity.held_spreads import takes_places_away
+from reconciler.planner.capacity.consistent_spreads import breaks_reservations
 from reconciler.planner.capacity.problem.offer_table import OfferTable
-from reconciler.planner.capacity.problem.purchase import PlacedPods, PromisedPods, taken_by_row
+from reconciler.planner.capacity.problem.purchase import (
+    PlacedPods,
+    PodsWithReservation,
+    taken_by_row,
+)
 from reconciler.planner.capacity.refused_by_spreads import shared_spreads
 from reconciler.planner.offers import offer_of, purchase_limits
 
-TAKES_PLACES: Final = "with a node in a new zone, spreads would refuse pods that wait for nodes"
+BREAKS_RESERVATIONS: Final = (
+    "a node in a new zone would make topology spreads reject pods that are waiting for their nodes"
+)
 """Why no node is bought that pending pods do not need."""
 
 
-def promised_places(builder: PlanBuilder) -> list[PromisedPods]:
+def reserved_places(builder: PlanBuilder) -> list[PodsWithReservation]:
     """Return the pods with a spread over zones that have places on launching or new nodes.
 
     kube-scheduler has yet to bind them. Those on existing nodes it binds at once.
@@ -30,15 +36,16 @@ def promised_places(builder: PlanBuilder) -> list[PromisedPods]:
             found = by_sectors.setdefault(reservation.waiting.sectors, [])
             found.append(taken_by_row(pod_class, coming))
     return [
-        PromisedPods(taken=taken, table=_may_be_bought(builder, sectors))
+        PodsWithReservation(taken=taken, table=_may_be_bought(builder, sectors))
         for sectors, taken in by_sectors.items()
     ]
 
 
-class KeptPlaces:
-    """Fleets that get no node which pending pods do not need, as others would lose places.
+class ReservationGuard:
+    """Decides for which fleets an optional node would break a reservation.
 
-    Such nodes are headroom and replacements.
+    Optional nodes are headroom and replacements. One in a new zone may make topology spreads reject
+    pods that have a reservation.
 
     Args:
         builder: The plan; its demand has been served.
@@ -46,23 +53,23 @@ class KeptPlaces:
 
     def __init__(self, builder: PlanBuilder) -> None:
         self._builder = builder
-        self._promised: list[PromisedPods] | None = None
-        self._taken_by: dict[FleetKey, bool] = {}
+        self._reserved: list[PodsWithReservation] | None = None
+        self._forbids: dict[FleetKey, bool] = {}
 
-    def taken_by(self, key: FleetKey) -> bool:
-        """Return whether one more node of the fleet makes spreads refuse pods their places.
+    def forbids(self, key: FleetKey) -> bool:
+        """Return whether one more node of the fleet makes spreads reject pods with a reservation.
 
         It may be bought once these pods run: a spread does not move running pods.
         """
-        if self._promised is None:
-            self._promised = promised_places(self._builder)
-        if not self._promised:
+        if self._reserved is None:
+            self._reserved = reserved_places(self._builder)
+        if not self._reserved:
             return False
-        if key not in self._taken_by:
+        if key not in self._forbids:
             offer = offer_of(self._builder, self._builder.view.statuses[key])
-            found = takes_places_away(self._builder.sim, offer, self._promised)
-            self._taken_by[key] = found
-        return self._taken_by[key]
+            found = breaks_reservations(self._builder.sim, offer, self._reserved)
+            self._forbids[key] = found
+        return self._forbids[key]
 
 
 def _may_be_bought(builder: PlanBuilder, sectors: tuple[str, ...]) -> OfferTable:

@@ -72,7 +72,7 @@ class Returning:
         begun = sum(a.value is not None for a in marked)
         if begun:
             self.batches.append((self.process.now, begun))
-        extra = sum(each.extra_hourly_usd for each in made.fallbacks)
+        extra = sum(each.extra_hourly_usd for each in made.stand_ins)
         self.cost.append((self.process.now, extra))
 
     def fleets(self) -> dict[str, int]:

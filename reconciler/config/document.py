@@ -68,6 +68,9 @@ def _is_null(value: object) -> bool:
     return isinstance(value, UnquotedText) and value.is_null
 
 
+_LINE_ENDS: Final = frozenset("\x85\u2028\u2029")
+
+
 class _Dumper(yaml.SafeDumper):
     def ignore_aliases(self, data: Any) -> bool:  # noqa: ARG002 - its signature
         """Write no anchors or aliases."""
@@ -81,4 +84,11 @@ def _plain(dumper: yaml.SafeDumper, text: UnquotedText) -> yaml.ScalarNode:
     return yaml.ScalarNode(tag, str(text))
 
 
+def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
+    """In double quotes if it has a character that YAML 1.1 reads as the end of a line."""
+    style = '"' if set(text) & _LINE_ENDS else None
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
+
+
+_Dumper.add_representer(str, _text)
 _Dumper.add_representer(UnquotedText, _plain)

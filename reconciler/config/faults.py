@@ -33,6 +33,7 @@ REGION_NOT_RENDERED: Final = "terraform/region-not-rendered"
 NO_BACKEND: Final = "terraform/no-backend"
 ARN_FOR_NAME: Final = "terraform/arn-for-name"
 TAGS_WITHOUT_CLUSTER: Final = "terraform/tags-without-cluster"
+TAGS_WITHOUT_FLEET: Final = "terraform/tags-without-fleet"
 MANAGED_NODE_GROUP: Final = "terraform/managed-node-group"
 UNKNOWN_TYPE: Final = "instance/unknown-type"
 ARCHITECTURE: Final = "instance/architecture"
@@ -72,6 +73,7 @@ WARNING_CODES: Final = (
     ARN_FOR_NAME,
     MANAGED_NODE_GROUP,
     TAGS_WITHOUT_CLUSTER,
+    TAGS_WITHOUT_FLEET,
     UNKNOWN_TYPE,
     ARCHITECTURE,
     SIZE_CLAIM,

@@ -44,6 +44,7 @@ def test_token_file_that_cannot_be_read_is_reported(
     [
         ("https://github.com/team/fleets.git", ("github.com", "team/fleets")),
         ("git@github.com:team/fleets.git", ("github.com", "team/fleets")),
+        ("git@GitHub.com:team/fleets.git", ("github.com", "team/fleets")),
         ("ssh://git@gitlab.example:2222/a/b/c.git", ("gitlab.example", "a/b/c")),
         ("https://gitlab.example:8443/a/b/c", ("gitlab.example:8443", "a/b/c")),
         ("/srv/git/fleets.git", None),

@@ -29,6 +29,14 @@ def test_token_opens_fetch_and_push(work: Path) -> None:
     assert git(work.parent / "remote.git", "rev-parse", "main") == made.id
 
 
+def test_token_reaches_a_host_that_is_written_in_upper_case(work: Path) -> None:
+    """Git asks in the words of the address, and the token was not given."""
+    with git_over_http(work.parent, TOKEN) as url:
+        port = GitRepository(GitSettings(url=url.replace("127.0.0.1", "LocalHost"), token=TOKEN))
+        assert port.fetch().subject == "First config"
+        port.close()
+
+
 def test_token_file_is_read_anew_after_a_rotation(work: Path, tmp_path: Path) -> None:
     """A rotated Secret must not need a restart."""
     file = tmp_path / "token"

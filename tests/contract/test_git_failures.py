@@ -2,7 +2,7 @@
 
 import pytest
 
-from reconciler.adapters.git.failures import failure
+from reconciler.adapters.git.failures import LINE_MAX, failure
 from reconciler.adapters.terraform import failures as terraform
 from reconciler.adapters.terraform.program import CommandResult
 from reconciler.model.errors import (
@@ -49,6 +49,11 @@ def test_failed_fetch_is_distinguished(
         ("! [remote rejected] a -> r/x (directory file conflict)", Conflict),
         ("remote: error: GH006: Protected branch update failed", Forbidden),
         ("! [remote rejected] a -> main (pre-receive hook declined)", Forbidden),
+        (
+            "! [remote rejected] a -> main (TF402455: not permitted)",
+            Forbidden,
+        ),
+        ("! [remote rejected] a -> main (prohibited by Gerrit: not permitted: update)", Forbidden),
         ("fatal: the remote end hung up unexpectedly", OutcomeUnknown),
         ('Timeout: the command "git push" did not complete in 60 secs.', OutcomeUnknown),
         ("fatal: unable to access 'x': Could not resolve host: y", Unavailable),
@@ -57,6 +62,19 @@ def test_failed_fetch_is_distinguished(
 def test_failed_push_is_distinguished(text: str, expected: type[ReconcilerError]) -> None:
     """A lost reply is no refusal: the commit may have arrived."""
     assert type(failure("push", "git push x", "main", text)) is expected
+
+
+def test_reason_of_a_hook_that_declines_a_push_is_reported() -> None:
+    """Its words are in other lines than git's."""
+    why = "You are not allowed to push code to protected branches on this project."
+    text = f"remote: GitLab: {why}\nremote: \n ! [remote rejected] a -> main (hook declined)"
+    assert why in str(failure("push", "git push x", "main", text))
+
+
+def test_end_of_a_long_line_of_a_remote_is_not_read() -> None:
+    """Patterns take time by the square of a line's length: 14 minutes for a mebibyte."""
+    text = f"remote: repository {'x' * LINE_MAX} not found"
+    assert type(failure("fetch", "git fetch x", "main", text)) is ToolError
 
 
 @pytest.mark.parametrize(

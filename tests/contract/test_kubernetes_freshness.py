@@ -211,5 +211,5 @@ def test_list_that_always_breaks_off_does_not_make_the_cache_look_fresh(tmp_path
         for count in (1, 2, 3):
             waiting.until("it is listed again", lambda: attempts[0] >= count)  # noqa: B023
             seconds[0] += STALE_SECONDS / 2
-        with pytest.raises(ObservationError, match="Pod not heard of"):
+        with pytest.raises(ObservationError, match="no answer about Pod for"):
             cluster.observe()

@@ -4,9 +4,12 @@ import socket
 import threading
 from contextlib import suppress
 from typing import Any
+from urllib.parse import unquote, urlsplit
+from urllib.request import getproxies, proxy_bypass
 from weakref import WeakSet
 
 import urllib3
+from urllib3.util import make_headers
 
 
 class Connections:
@@ -18,7 +21,7 @@ class Connections:
 
     def __init__(self, url: str, timeout_seconds: float) -> None:
         timeout = urllib3.Timeout(connect=timeout_seconds, read=timeout_seconds)
-        self.pool = urllib3.PoolManager(timeout=timeout, maxsize=1)
+        self.pool = _manager(url, timeout)
         self._lock = threading.Lock()
         self._sockets: WeakSet[socket.socket] = WeakSet()
         self._ended = False
@@ -48,3 +51,20 @@ class Connections:
 
         connection.connect = connect_watched
         return connection
+
+
+def _manager(url: str, timeout: urllib3.Timeout) -> urllib3.PoolManager:
+    """Return a manager that uses the proxy which the environment names for the address, if any."""
+    parts = urlsplit(url)
+    proxy = getproxies().get(parts.scheme)
+    if not proxy or proxy_bypass(parts.netloc.rpartition("@")[2]):
+        return urllib3.PoolManager(timeout=timeout, maxsize=1)
+    address = urlsplit(proxy if "://" in proxy else f"http://{proxy}")
+    user = (
+        None
+        if address.username is None
+        else f"{unquote(address.username)}:{unquote(address.password or '')}"
+    )
+    headers = None if user is None else make_headers(proxy_basic_auth=user)
+    place = f"{address.scheme}://{address.netloc.rpartition('@')[2]}"
+    return urllib3.ProxyManager(place, proxy_headers=headers, timeout=timeout, maxsize=1)

@@ -85,7 +85,7 @@ def place_of(repository_url: str) -> tuple[str, str] | None:
             host = f"{host}:{parts.port}"
     elif ":" in repository_url and not repository_url.startswith(("/", ".")):
         left, _, path = repository_url.partition(":")
-        host = left.rpartition("@")[2]
+        host = left.rpartition("@")[2].lower()
     else:
         return None
     path = path.strip("/").removesuffix(".git")

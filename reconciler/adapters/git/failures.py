@@ -1,7 +1,7 @@
 """Translates git's messages into errors, whose class decides what the loop does next."""
 
 import re
-from typing import Literal
+from typing import Final, Literal
 
 from reconciler.model.errors import (
     Conflict,
@@ -15,6 +15,10 @@ from reconciler.model.errors import (
 )
 
 Doing = Literal["fetch", "push", "local"]
+
+LINE_MAX: Final = 500
+"""How many characters of a line are read: patterns take time by the square of what a remote sends.
+"""
 
 _FULL = re.compile(
     r"^(?!remote:).*(?:no space left on device|disk quota exceeded)", re.IGNORECASE | re.MULTILINE
@@ -34,6 +38,8 @@ _MISSING = re.compile(
     re.IGNORECASE,
 )
 _MOVED = re.compile(r"non-fast-forward|fetch first|\[rejected\]|stale info", re.IGNORECASE)
+_REJECTED = re.compile(r"\[remote rejected\]", re.IGNORECASE)
+_DECLINED = re.compile(r"\[remote rejected\] .*hook declined", re.IGNORECASE)
 _NOT_UPDATED = re.compile(
     r"cannot lock ref|failed to update ref|incorrect old value|reference already exists"
     r"|unable to create .*\.lock|directory file conflict",
@@ -68,6 +74,7 @@ def failure(doing: Doing, where: str, branch: str, text: str) -> ReconcilerError
         branch: The remote's branch, for the message.
         text: Scrubbed standard error of git in the C locale.
     """
+    text = "\n".join(line[:LINE_MAX] for line in text.splitlines())
     words = _last_words(text)
     if _NO_USER.search(text):
         return ToolError(
@@ -96,21 +103,23 @@ def _remote_failure(doing: Doing, where: str, branch: str, text: str) -> Reconci
         return Forbidden(where, words, known if _UNKNOWN_HOST.search(text) else credentials)
     if _MISSING.search(text):
         return NotFound(where, words, "check the address; private ones look missing without rights")
-    if doing == "push" and (conflict := _push_conflict(where, branch, text)) is not None:
-        return conflict
-    if doing == "push" and _CUT.search(text):
-        return OutcomeUnknown(where, words)
+    if doing == "push" and (found := _push_failure(where, branch, text)) is not None:
+        return found
     hint = "check the address, the network and the proxy"
     return Unavailable(where, words, hint) if _UNREACHED.search(text) else None
 
 
-def _push_conflict(where: str, branch: str, text: str) -> Conflict | None:
+def _push_failure(where: str, branch: str, text: str) -> ReconcilerError | None:
+    words = _last_words(text)
     again = "fetch and decide again"
     if _MOVED.search(text):
         return Conflict(where, f"the branch {branch} moved on", again)
     if _NOT_UPDATED.search(text):
-        words = _last_words(text)
         return Conflict(where, f"the remote did not update the branch {branch}: {words}", again)
+    if _CUT.search(text):
+        return OutcomeUnknown(where, words)
+    if _REJECTED.search(text):
+        return Forbidden(where, words, "check the rules of the remote for this branch")
     return None
 
 
@@ -123,5 +132,14 @@ def _last_words(text: str) -> str:
     unread = next((i for i, line in enumerate(lines) if line.lower().startswith(_UNREAD)), 0)
     if unread and not any(line.lower().startswith(_TELLING) for line in lines[:unread]):
         return lines[unread - 1][:300]
+    declined = next((line for line in lines if _DECLINED.search(line)), "")
+    if declined:
+        reasons = [line.removeprefix("remote:").strip() for line in lines if _is_reason(line)]
+        return "; ".join([declined, *reasons])[:300]
     telling = [line for line in lines if line.lower().startswith(_TELLING)]
     return (telling or lines or ["git failed without a word"])[0][:300]
+
+
+def _is_reason(line: str) -> bool:
+    """Return whether the line has words of a hook of the remote."""
+    return line.startswith("remote:") and any(map(str.isalnum, line.removeprefix("remote:")))

@@ -24,7 +24,6 @@ from reconciler.machine.private_folder import PrivateFolder
 from reconciler.model.errors import (
     Conflict,
     InputError,
-    InvariantViolated,
     NotFound,
     ToolError,
 )
@@ -388,7 +387,8 @@ class GitRepository:
         raw = self._local("diff-tree", "-r", "-z", "--name-only", "--no-renames", parent, made)
         strangers = {name for name in raw.decode().split("\0") if name} - allowed
         if strangers:
-            raise InvariantViolated(
+            raise InputError(
                 f"commit {made[:12]}",
                 f"would change files that were not rendered: {sorted(strangers)[:3]}",
+                "the repository has a tree that git itself does not make: see git fsck",
             )

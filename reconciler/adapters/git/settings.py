@@ -89,11 +89,14 @@ class GitSettings:
 
     @property
     def host(self) -> str:
-        """Return `host` or `host:port` of an http address, else empty."""
+        """Return `host` or `host:port` of an http address as it is written, else empty.
+
+        git asks for a password in these words, upper case included.
+        """
         parts = urlsplit(self.url)
         if parts.scheme not in {"http", "https"} or not parts.hostname:
             return ""
-        return parts.hostname + (f":{parts.port}" if parts.port else "")
+        return parts.netloc.rpartition("@")[2]
 
     @property
     def shown(self) -> str:

@@ -35,7 +35,7 @@ def _folder(text: str) -> Any:
 
 
 def _interval(text: str) -> Any:
-    return typer.Option(metavar="SECONDS", min=1.0, help=text)
+    return typer.Option(metavar="SECONDS", min=1.0, max=86_400.0, help=text)
 
 
 def _forge(text: str) -> Any:

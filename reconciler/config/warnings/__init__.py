@@ -33,6 +33,7 @@ ALWAYS: Final[tuple[Warning_, ...]] = (
     names.unused_priorities,
     terraform.groups_of_eks,
     terraform.tags_without_cluster,
+    terraform.tags_without_fleet,
 )
 STRICT: Final[tuple[Warning_, ...]] = (
     terraform.no_block,

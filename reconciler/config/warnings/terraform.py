@@ -8,6 +8,7 @@ from reconciler.config.faults import (
     NO_BACKEND,
     REGION_NOT_RENDERED,
     TAGS_WITHOUT_CLUSTER,
+    TAGS_WITHOUT_FLEET,
     quoted,
 )
 from reconciler.config.module.fleet import rendered_fleets
@@ -84,6 +85,19 @@ _FOLLOWS: Final = {
     "launch_template_tags": ", and by the shipped IAM policy the pipeline may change only templates"
     " with it",
 }
+
+
+def tags_without_fleet(subject: Subject) -> Iterator[Problem]:
+    """Yield a warning for each EC2 Fleet whose stated tags do not have its name.
+
+    The capacity loop knows a fleet by the tag `fleet`, and does not see one without it.
+    """
+    rendered = rendered_fleets(subject.document, subject.config)
+    for written in rendered if wants_rendering(subject.config) else ():
+        tags, name = written.value("fleet_tags"), written.fleet.name
+        if tags is not None and not written.fleet.is_group and tags.get("fleet") != name:
+            message = f"fleet_tags lacks fleet: {name}, by which the capacity loop knows the fleet"
+            yield subject.warning(TAGS_WITHOUT_FLEET, written.place_of("fleet_tags"), message)
 
 
 def regions_without_a_root(subject: Subject) -> Iterator[Problem]:

@@ -2,15 +2,12 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 from reconciler.config.rules.tags import RESERVED
 from reconciler.gitops.drift.live import fleet_tags
 from reconciler.model.fleet import NODE_TEMPLATE
 from reconciler.model.fleet_description import FleetDescription, LaunchTemplateDescription
-
-_IDENTIFYING: Final = ("cluster", "sector", "size")
-"""Tags by which the capacity loop finds a fleet; the module requires them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,18 +62,31 @@ def tag_variables(fleet: FleetDescription, identity: Identity) -> dict[str, Any]
     made, own = module_tags(fleet, identity), own_tags(fleet, identity)
     variables: dict[str, Any] = {"tags": own} if own else {}
     there = _stated(fleet.tags)
-    if fleet.group is None and there != made and is_identified(fleet, identity):
-        variables["fleet_tags"] = there
+    kept = there | _identifying(identity)
+    if fleet.group is None and kept != made:
+        variables["fleet_tags"] = kept
     template = fleet.template.tags if fleet.template else None
     if template is not None and _stated(template) != made:
         variables["launch_template_tags"] = _stated(template)
     return variables
 
 
-def is_identified(fleet: FleetDescription, identity: Identity) -> bool:
-    """Return whether the fleet has the tags without which the module cannot adopt its tags."""
-    wanted = {"cluster": identity.cluster, "sector": identity.sector, "size": identity.size}
-    return all(fleet.tags.get(key) == wanted[key] for key in _IDENTIFYING)
+def missing_tags(fleet: FleetDescription, identity: Identity) -> dict[str, str]:
+    """Return those tags by which the capacity loop finds the fleet that it does not have.
+
+    Terraform must not set them: `ci plan` refuses a plan that changes which fleet is whose.
+    """
+    wanted = _identifying(identity).items()
+    return {key: value for key, value in wanted if fleet.tags.get(key) != value}
+
+
+def _identifying(identity: Identity) -> dict[str, str]:
+    return {
+        "cluster": identity.cluster,
+        "fleet": identity.fleet,
+        "sector": identity.sector,
+        "size": identity.size,
+    }
 
 
 def reference_variables(fleet: FleetDescription, identity: Identity) -> dict[str, Any]:

@@ -2,9 +2,10 @@
 
 import re
 from collections.abc import Iterator, Mapping
+from shlex import quote
 from typing import Any, Final
 
-from reconciler.gitops.adoption.identity import Identity, is_identified
+from reconciler.gitops.adoption.identity import Identity, missing_tags
 from reconciler.gitops.adoption.template import (
     cpu_credits,
     tags_as_mapping,
@@ -208,15 +209,18 @@ def _of_template(fleet: FleetDescription, variables: Mapping[str, Any]) -> Itera
 def _of_tags(
     fleet: FleetDescription, identity: Identity, variables: Mapping[str, Any]
 ) -> Iterator[str]:
-    if not is_identified(fleet, identity):
+    missing = {} if fleet.group is not None else missing_tags(fleet, identity)
+    if missing:
+        tags = " ".join(quote(f"Key={key},Value={value}") for key, value in missing.items())
         yield (
-            "its tags do not name cluster, sector and size, by which it is found: the first plan"
-            " adds them"
+            f"it does not have the tags by which the capacity loop finds it; set them before the"
+            f" first plan, which refuses to: aws ec2 create-tags --resources {quote(fleet.id)}"
+            f" --tags {tags}"
         )
     data = fleet.template.data if fleet.template else {}
     tagged = [
         tags_as_mapping(each.get("Tags"))
-        for each in data.get("TagSpecifications", ())
+        for each in mappings(data.get("TagSpecifications"))
         if each.get("ResourceType") == "instance"
     ]
     # Nodes of a group are ended by a right to the group.

@@ -8,6 +8,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
+from unicodedata import normalize
 
 from reconciler.config.module.groups import node_template_tags
 from reconciler.config.resolve import further_regions_of, resolve_fleets
@@ -170,8 +171,8 @@ def _differences(
     root: RootModule, fleet: Fleet, variables: Mapping[str, Any], images: set[str]
 ) -> list[LiveDrift]:
     tags_of = group_tags if fleet.provider == "asg" else fleet_tags
-    wanted = tags_of(root.cluster_name, fleet.name, variables)
-    there = {key: value for key, value in fleet.tags.items() if not key.startswith("aws:")}
+    wanted = _composed(tags_of(root.cluster_name, fleet.name, variables))
+    there = _composed({k: v for k, v in fleet.tags.items() if not k.startswith("aws:")})
     keys = sorted(key for key in {*wanted, *there} if wanted.get(key) != there.get(key))
     found = [_drift(fleet, "tags-differ", ", ".join(keys))] if keys else []
     types = set(_instance_types(variables))
@@ -185,6 +186,11 @@ def _differences(
             _drift(fleet, "image-differs", f"new nodes get {', '.join(others)}, not {image}")
         )
     return found
+
+
+def _composed(tags: Mapping[str, str]) -> dict[str, str]:
+    """Return the tags with composed characters (NFC), as Terraform passes all strings on."""
+    return {normalize("NFC", key): normalize("NFC", value) for key, value in tags.items()}
 
 
 def _instance_types(variables: Mapping[str, Any]) -> tuple[str, ...]:

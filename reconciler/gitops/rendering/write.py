@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
+from reconciler.config.rules.names import label_value_fault
 from reconciler.gitops.rendering.render import TFVARS, RenderedFile, manifest
 from reconciler.gitops.rendering.targets import MANIFEST, rendered_regions
 from reconciler.machine.plain_file import is_special_file
@@ -53,7 +54,7 @@ def rendered_cluster(directory: Path) -> str | None:
         name = json.loads((directory / TFVARS).read_text(encoding="utf-8"))["cluster_name"]
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return None
-    return name if isinstance(name, str) else None
+    return name if isinstance(name, str) and label_value_fault(name) is None else None
 
 
 def regions_beside(directory: Path) -> tuple[str, ...]:
@@ -115,7 +116,7 @@ def _older_render(directory: Path) -> set[str]:
 
 def _is_inside(path: object) -> bool:
     """Return whether this is a plain relative path inside its folder."""
-    if not isinstance(path, str):
+    if not isinstance(path, str) or not path.isprintable():
         return False
     parts = PurePosixPath(path)
     return bool(parts.parts) and not parts.is_absolute() and ".." not in parts.parts

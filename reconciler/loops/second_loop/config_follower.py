@@ -116,7 +116,7 @@ class ConfigFollower:
         try:
             return BranchConfig(config=self._version(tip.id, path))
         except FAULTS as error:
-            older = None if self._reported_valid(path) else self._older(tip.id, path)
+            older = None if self._has_reported_a_config() else self._older(tip.id, path)
             problems = error.problems if isinstance(error, ConfigError) else ()
             return BranchConfig(config=older, trouble=str(error), problems=problems)
 
@@ -175,7 +175,7 @@ class ConfigFollower:
         several = len(found) > 1
         configs = found if several else [p for p, each in named.items() if not each.fault]
         paths = sorted({each for path in configs for each in self._with_files(tip, path)})
-        versions = self._repository.changes(tip, paths, VERSIONS_MAX, deep=several) if paths else ()
+        versions = self._repository.changes(tip, paths, VERSIONS_MAX, deep=True) if paths else ()
         for commit in versions:
             path = self._certain(commit)
             if path in named:
@@ -258,10 +258,9 @@ class ConfigFollower:
             fault = f"{path}: reading it fails: {bug_in_words(error)}"
             return _Named(cluster="", fault=fault)
 
-    def _reported_valid(self, path: str) -> bool:
-        """Return whether a valid version was reported before; that one stays in force."""
-        last = None if self._last is None else self._last.config
-        return last is not None and last.path == path
+    def _has_reported_a_config(self) -> bool:
+        """Return whether a valid config was reported before; that one stays in force."""
+        return self._last is not None and self._last.config is not None
 
     def _older(self, tip: CommitId, path: str) -> FollowedConfig | None:
         """Return the newest valid version before the head; None: there is none.
@@ -277,6 +276,14 @@ class ConfigFollower:
                 return self._version(commit, path)
         return None
 
+    def _check_cluster(self, path: str, content: bytes) -> None:
+        """Raise UsageError for a version that names another cluster: the path was another one's."""
+        at_head = {each.cluster for (name, _), each in self._named.items() if name == path}
+        wanted = self._cluster or next(iter(at_head), "")
+        named = cluster_named(content)
+        if wanted and named and named != wanted:
+            raise UsageError(path, f"names cluster {named}", f"let it name cluster {wanted}")
+
     def _with_files(self, commit: CommitId, path: str) -> set[str]:
         """Return the paths of a config and of the files that it names in a commit."""
         with suppress(*FAULTS, NotFound):
@@ -290,9 +297,10 @@ class ConfigFollower:
         Raises:
             ConfigError: It or its policy file has faults.
             InputError: It or its catalogue cannot be read.
-            UsageError: It names no cluster, or files that are not beside it.
+            UsageError: It names no cluster, another one, or files that are not beside it.
         """
         content = self._repository.read(commit, path)
+        self._check_cluster(path, content)
         there = {file.path for file in self._repository.files(commit)}
         found = FollowedConfig(
             path=path,

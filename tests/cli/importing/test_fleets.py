@@ -1,10 +1,14 @@
 """`reconciler import` of EC2 Fleets: an older config is completed, nothing is replaced."""
 
+from typing import Any
+
 import pytest
 
 from reconciler.cli.main import run
 from reconciler.config.loader import load_config
+from reconciler.gitops.drift.live import fleet_tags
 from reconciler.gitops.rendering.root_module import root_module_of
+from reconciler.records.aws import decode_cloud
 from tests.cli.importing.desk import KFM, SUBNETS, Desk, fleet, template
 
 SECOND_TEMPLATE = template("kfm-other", template_id="lt-2")
@@ -226,3 +230,43 @@ def test_template_that_names_another_cluster_leaves_its_fleet_out_of_terraform(
     (entry,) = load_config(desk.folder / "out/sectors.yaml").sectors["primary"].fleets
     assert not entry.managed
     assert "cluster=other" in " ".join(answer["notes"])
+
+
+@pytest.mark.parametrize("tags", [{}, {"fleet": "other"}], ids=["none", "another"])
+def test_fleet_without_its_tag_fleet_is_reported_with_the_command_that_sets_it(
+    desk: Desk, tags: dict[str, str]
+) -> None:
+    """The capacity loop never saw it, its pods stayed pending, and no note said a word."""
+    made = fleet("fleet-1", "small", tags=tags)
+    answers = desk.answers({"Fleets": [made]}, template(), SUBNETS)
+    code, answer, err = desk.adopt("--cluster-name", "analytics", *answers)
+    assert (code, err) == (0, "")
+    command = "aws ec2 create-tags --resources fleet-1 --tags Key=fleet,Value=primary-small"
+    assert any(command in note for note in answer["notes"])
+    config = load_config(desk.folder / "out/sectors.yaml")
+    variables = root_module_of(config).fleets["primary-small"]
+    made["Tags"] = [
+        {"Key": key, "Value": value}
+        for key, value in fleet_tags("analytics", "primary-small", variables).items()
+    ]
+    live = decode_cloud([("us-west-2", {"Fleets": [made]})], cluster="analytics").fleets
+    assert [each.name for each in live] == ["primary-small"]
+
+
+def test_fleet_with_its_four_tags_needs_no_command(desk: Desk) -> None:
+    """A note without need hides the others."""
+    made = fleet("fleet-1", "small", tags={"fleet": "primary-small"})
+    answers = desk.answers({"Fleets": [made]}, template(), SUBNETS)
+    _, answer, _ = desk.adopt("--cluster-name", "analytics", *answers)
+    assert not any("create-tags" in note for note in answer["notes"])
+
+
+@pytest.mark.parametrize("odd", [7, [1.5]])
+def test_odd_tag_specifications_of_a_launch_template_are_passed_over(desk: Desk, odd: Any) -> None:
+    """They ended the import with `AttributeError … run again with -vvv`."""
+    launched = template()
+    data = launched["LaunchTemplateVersions"][0]["LaunchTemplateData"]
+    data["TagSpecifications"] = odd
+    answers = desk.answers({"Fleets": [fleet("fleet-1", "small")]}, launched, SUBNETS)
+    _, _, err = desk.adopt("--cluster-name", "analytics", *answers)
+    assert "for a traceback" not in err

@@ -206,3 +206,29 @@ def test_render_command_reads_nothing_behind_a_link_of_the_repository(
         "sectors.yaml",
         "terraform",
     ]
+
+
+@pytest.mark.parametrize("file", ["a\0b/c", "a\ud800b/c"])
+def test_render_command_refuses_a_manifest_with_odd_paths(
+    config: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], file: str
+) -> None:
+    """The job of a pull request said `ValueError … run again with -vvv`."""
+    out = tmp_path / "out"
+    out.mkdir()
+    (out / ".rendered.json").write_text(json.dumps({"files": [file]}))
+    call = ["render", "--config", str(config), "--cluster-name", "one", "--out", str(out)]
+    assert run(call) == 2
+    assert "names files outside of its folder" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["not a name ${x}", "\ud800"])
+def test_render_command_takes_no_odd_cluster_name_from_an_older_render(
+    config: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    """It would reach each tag, and the role of the pipeline."""
+    out = tmp_path / "out"
+    out.mkdir()
+    (out / ".rendered.json").write_text(json.dumps({"files": [TFVARS]}))
+    (out / TFVARS).write_text(json.dumps({"cluster_name": name, "fleets": {}}))
+    assert run(["render", "--config", str(config), "--out", str(out)]) == 2
+    assert "--cluster-name" in capsys.readouterr().err

@@ -19,6 +19,7 @@ ONE_CPU_GROUP = (
     "sectors: {primary: {kind: memory, fleets: [{size: own, provider: asg,"
     " auto_scaling_group: web}]}}\n"
 )
+IDENTIFYING = "{cluster: c, sector: primary, size: small}"
 SPECIFIED = "tag_specifications: [{resource_type: instance, tags: {cluster: c}}]"
 
 
@@ -149,7 +150,14 @@ WARNED = [
         f"cluster: c\n{MODULE}, launch_template_tags: {{team: data}}}}\n"
         + with_fleets("{size: small}"),
     ),
+    (
+        "terraform/tags-without-fleet",
+        "sectors.primary.fleets[0].terraform.fleet_tags",
+        f"cluster: c\n{MODULE}}}\n"
+        + with_fleets(f"{{size: small, terraform: {{fleet_tags: {IDENTIFYING}}}}}"),
+    ),
 ]
+NAMED = IDENTIFYING.replace("{", "{fleet: primary-small, ")
 OF_VOLUMES = "tag_specifications: [{resource_type: volume, tags: {a: b}}]"
 CLEAN = [
     f"cluster: c\n{MODULE}, {SPECIFIED}, launch_template_tags: {{cluster: c}}}}\n"
@@ -159,6 +167,8 @@ CLEAN = [
     f"{MODULE}}}\n"
     + with_fleets("{size: small, provider: asg, auto_scaling_group: eks-web, managed: false}"),
     f"{MODULE}}}\n" + with_fleets("{size: small, provider: asg, auto_scaling_group: web-eks-1}"),
+    f"cluster: c\n{MODULE}}}\n"
+    + with_fleets(f"{{size: small, terraform: {{fleet_tags: {NAMED}}}}}"),
     with_fleets("{size: small, provider: asg, auto_scaling_group: eks-web}"),
     ONE_CPU_GROUP,
     COMPLETE,

@@ -14,7 +14,7 @@ from reconciler.gitops.drift.live import (
     is_live,
     live_drift,
 )
-from reconciler.gitops.rendering.root_module import root_modules_of
+from reconciler.gitops.rendering.root_module import root_module_of, root_modules_of
 from reconciler.model.fleet import Fleet, Instance
 from reconciler.model.frozen import FrozenMap
 from reconciler.model.ids import FleetId, InstanceId, Region
@@ -75,6 +75,18 @@ def drift(*fleets: Fleet, regions: frozenset[Region] = frozenset({HOME, AWAY})) 
 def test_fleets_as_the_module_makes_them_are_no_drift() -> None:
     """A metric that is never zero is never looked at."""
     assert drift(SMALL, WIDE) == []
+
+
+def test_tag_in_another_form_of_unicode_is_no_drift() -> None:
+    """Terraform composes all strings; a config written on a Mac may have decomposed ones."""
+    text = "cluster: analytics\nregions: [us-west-2]\nterraform: {tags: {team: E\u0301quipe}}\n"
+    config = parse_config(text + "sectors: {primary: {kind: memory, fleets: [{size: small}]}}\n")
+    variables = root_module_of(config).fleets["primary-small"]
+    tags = fleet_tags("analytics", "primary-small", variables)
+    made = replace(SMALL, tags=FrozenMap({**tags, "team": "\u00c9quipe"}))
+    assert (
+        list(live_drift(config, HOME, CloudState(fleets=(made,), regions=frozenset({HOME})))) == []
+    )
 
 
 def test_target_is_no_drift() -> None:

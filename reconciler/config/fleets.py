@@ -6,6 +6,7 @@ from typing import Any
 from pydantic import Field, model_validator
 
 from reconciler.config.base import Section
+from reconciler.config.resource_amounts import ExtendedAmounts, ResourceAmounts
 from reconciler.config.sections import DisruptionBudget, GracePeriod, ScaleIn
 from reconciler.config.terraform import Taints, TerraformVariables
 from reconciler.config.tree import UnquotedText
@@ -15,7 +16,6 @@ from reconciler.config.types import (
     Bytes,
     Capacity,
     Expander,
-    ExtendedAmounts,
     InitialCount,
     InstanceTypeName,
     Integer,
@@ -30,7 +30,6 @@ from reconciler.config.types import (
     Price,
     Provider,
     Region,
-    ResourceAmounts,
     Seconds,
     SpotFallback,
     Text,

@@ -239,50 +239,17 @@ Price: TypeAlias = Annotated[
     Decimal, BeforeValidator(scalars.price), _json(type="number", minimum=0)
 ]
 PositivePrice: TypeAlias = Annotated[Price, AfterValidator(above_zero)]
-_QUANTITY_SCHEMA: dict[str, Any] = {
+QUANTITY_SCHEMA: dict[str, Any] = {
     "anyOf": [{"type": "number", "minimum": 0}, {"type": "string", "pattern": _QUANTITY_PATTERN}]
 }
 CpuMilli: TypeAlias = Annotated[
-    int, BeforeValidator(partial(scalars.quantity, scale=1000)), WithJsonSchema(_QUANTITY_SCHEMA)
+    int, BeforeValidator(partial(scalars.quantity, scale=1000)), WithJsonSchema(QUANTITY_SCHEMA)
 ]
 PositiveCpuMilli: TypeAlias = Annotated[CpuMilli, AfterValidator(above_zero)]
 Bytes: TypeAlias = Annotated[
-    int, BeforeValidator(scalars.quantity), WithJsonSchema(_QUANTITY_SCHEMA)
+    int, BeforeValidator(scalars.quantity), WithJsonSchema(QUANTITY_SCHEMA)
 ]
 PositiveBytes: TypeAlias = Annotated[Bytes, AfterValidator(above_zero)]
-_Milli: TypeAlias = Annotated[
-    int,
-    BeforeValidator(partial(scalars.quantity, scale=1000, scaled_max=1000 * scalars.QUANTITY_MAX)),
-    WithJsonSchema(_QUANTITY_SCHEMA),
-]
-
-
-def _to_model_units(amounts: dict[str, int]) -> dict[str, int]:
-    """Keep milli-CPU, and round everything else up to whole units."""
-    return {name: v if name == "cpu" else -(-v // 1000) for name, v in amounts.items()}
-
-
-ResourceAmounts: TypeAlias = Annotated[dict[str, _Milli], AfterValidator(_to_model_units)]
-"""Amounts by resource name in the units of the model: milli for cpu, else whole units."""
-_OF_THE_SIZE = {
-    "cpu": "cpu",
-    "memory": "memory",
-    "pods": "pods",
-    "ephemeral-storage": "ephemeral_storage",
-}
-
-
-def _not_of_the_size(name: str) -> str:
-    if name in _OF_THE_SIZE:
-        key = _OF_THE_SIZE[name]
-        raise out_of_range(f"{name} is not an extended resource; state it as `{key}` of the size")
-    return name
-
-
-ExtendedAmounts: TypeAlias = Annotated[
-    dict[Annotated[str, AfterValidator(_not_of_the_size)], _Milli], AfterValidator(_to_model_units)
-]
-"""Amounts of resources for which a size has no key of its own."""
 InstanceTypeName: TypeAlias = Annotated[
     str,
     BeforeValidator(scalars.text),

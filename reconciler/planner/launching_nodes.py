@@ -6,7 +6,7 @@ from reconciler.model.ids import FleetKey
 from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.disruption.blockers.nodes import (
     instance_protection,
-    stated_protection,
+    replacement_blocker,
     termination_protection,
 )
 
@@ -14,8 +14,8 @@ from reconciler.planner.disruption.blockers.nodes import (
 def plan_launching(builder: PlanBuilder) -> None:
     """Add a row for each launching node; for an unavailable fleet only for launched instances.
 
-    Instances that never joined and may not be ended within the hour get none: EC2 launches no
-    replacements for them meanwhile, and pods would wait without end.
+    Instances that never joined and are not replaced soon get none: EC2 launches no others for them
+    meanwhile, and pods would wait without end.
     """
     view = builder.view
     dead = _never_to_come(builder)
@@ -32,8 +32,9 @@ def plan_launching(builder: PlanBuilder) -> None:
 def _never_to_come(builder: PlanBuilder) -> Counter[FleetKey]:
     """Return how many instances of each fleet never joined and are not replaced within the hour.
 
-    None of them is while its fleet may end nothing, or while it or its node is protected; those do
-    not count towards the limit.
+    None of them is while its fleet may end nothing, while it or its node is protected, or while
+    pods may still run on it; those do not count towards the limit. One that is Ready and keeps a
+    start-up taint leaves only when it may go as an idle node.
     """
     view, inventory = builder.view, builder.view.inventory
     if inventory.doubtful:
@@ -45,7 +46,10 @@ def _never_to_come(builder: PlanBuilder) -> Counter[FleetKey]:
         if view.statuses[each.key].may_end_nothing
         or instance_protection(each.instance)
         or termination_protection(view, each.instance.id)
-        or (each.node is not None and stated_protection(view, each.node))
+        or (
+            each.node is not None
+            and (each.node.ready or replacement_blocker(builder, each.node, each.key))
+        )
     }
     kept = builder.stuck_ends.kept_for_now([name for name in fleet_of if name not in left])
     return Counter(fleet_of[each] for each in [*sorted(left), *kept])

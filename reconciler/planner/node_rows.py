@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from reconciler.model.cluster import Node, Taint
 from reconciler.model.frozen import Labels
-from reconciler.planner.placement.kinds import ZONE, ZONE_KEYS, region_of_open
+from reconciler.planner.placement.kinds import HOSTNAME, ZONE, ZONE_KEYS, region_of_open
 from reconciler.planner.placement.simulation import NO_LIMITS, RowSpec
 
 
@@ -13,6 +13,7 @@ def node_row(
     *,
     taints: Iterable[Taint] | None = None,
     closed: bool = False,
+    has_hostname: bool = True,
     volume_limits: Mapping[str, int | None] = NO_LIMITS,
 ) -> RowSpec:
     """Return the row of a node.
@@ -21,12 +22,16 @@ def node_row(
         node: The node.
         taints: The taints to assume; None for its own.
         closed: Whether nothing more may be placed there, whatever a pod tolerates.
+        has_hostname: Whether it is a domain of rules by hostname.
         volume_limits: How many volumes it attaches, per CSI driver.
     """
+    labels = node.labels
+    if not has_hostname and HOSTNAME in labels:
+        labels = Labels({key: value for key, value in labels.items() if key != HOSTNAME})
     closed = closed or node.unschedulable or node.unreadable or node.deleting
     return RowSpec(
         name=node.name,
-        variants=(node.labels,),
+        variants=(labels,),
         taints=node.taints if taints is None else tuple(taints),
         schedulable=node.ready and not closed,
         allocatable=node.allocatable,

@@ -1,18 +1,20 @@
 """What plans may buy: the next nodes of each fleet, and how many."""
 
+from collections.abc import Iterable
+
 from reconciler.model.ids import FleetKey
 from reconciler.model.saved_state import InterruptedPool
 from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.capacity.balancing import similar_offers
 from reconciler.planner.capacity.problem.problem import Balanced, Offer
 from reconciler.planner.capacity.problem.purchase import PurchaseLimits
-from reconciler.planner.cost_limits import cost_limits
+from reconciler.planner.cost_limits import CostLimit, cost_limits
 from reconciler.planner.fleets.interrupted_pools import interrupted_of, penalty_nano_usd
 from reconciler.planner.fleets.inventory import FleetStatus
 from reconciler.planner.fleets.similar import likeness_of
 from reconciler.planner.placement.arrays import UNLIMITED
 from reconciler.planner.placement.filters import resources
-from reconciler.planner.raise_limits import raise_limits
+from reconciler.planner.raise_limits import RaiseLimit, raise_limits
 from reconciler.planner.reservations import WaitingClass
 from reconciler.planner.view import ClusterView
 
@@ -114,8 +116,13 @@ def preferred_less(builder: PlanBuilder, bought: FleetStatus) -> str:
 
 def purchase_limits(builder: PlanBuilder, *sectors: str) -> PurchaseLimits:
     """Return what may still be bought, by the cost limits of cluster and sectors, and per plan."""
-    raised = raise_limits(builder)
-    money = [limit.left for limit in cost_limits(builder, *sectors)]
+    return limits_left(raise_limits(builder), cost_limits(builder, *sectors))
+
+
+def limits_left(raised: Iterable[RaiseLimit], costs: Iterable[CostLimit]) -> PurchaseLimits:
+    """Return what these limits leave."""
+    raised = tuple(raised)
+    money = [limit.left for limit in costs]
     money += [limit.left for limit in raised if limit.money]
     nodes = [limit.left for limit in raised if not limit.money]
     return PurchaseLimits(

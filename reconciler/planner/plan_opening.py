@@ -35,6 +35,7 @@ from reconciler.planner.headroom.pieces import headroom_pods
 from reconciler.planner.launching_nodes import plan_launching
 from reconciler.planner.node_rows import node_row
 from reconciler.planner.nodes.drain_taints import is_draining
+from reconciler.planner.nodes.starting import is_joining
 from reconciler.planner.placement.classes import ClassTable
 from reconciler.planner.placement.kinds import HOSTNAME, ZONE_KEYS
 from reconciler.planner.placement.label_keys import OfferedNames, topology_keys
@@ -105,7 +106,7 @@ def open_builder(
         table.of_daemon(pod)
     nodes = {node.name: node for node in sorted(snapshot.cluster.nodes, key=lambda n: n.name)}
     row_of = {name: row for row, name in enumerate(nodes)}
-    sim = _with_nodes(Simulation(table), nodes, found.inventory, found.volume_limits)
+    sim = _with_nodes(Simulation(table), nodes, found, settings)
     sim.load((pod_class, _rows(members, row_of)) for pod_class, members in running)
     alive, stuck = parted_by_stuck_terminating(found.bound, nodes, snapshot.at)
     pods_on = _by_node(alive, nodes)
@@ -222,17 +223,22 @@ def _places(nodes: Iterable[Node], offers: Iterable[NewNode]) -> Iterable[Place]
 
 
 def _with_nodes(
-    sim: Simulation,
-    nodes: Mapping[NodeName, Node],
-    inventory: Inventory,
-    limits: _VolumeLimits,
+    sim: Simulation, nodes: Mapping[NodeName, Node], found: "_Facts", settings: PlannerSettings
 ) -> Simulation:
-    """Return the what-if cluster with a row for each node, in this order."""
+    """Return the what-if cluster with a row for each node, in this order.
+
+    A node that is joining takes no pods yet. Its row as launching capacity stands for it, and a
+    spread by hostname must not count it twice, as a node that stays empty.
+    """
+    inventory, limits, at = found.inventory, found.volume_limits, found.snapshot.at
     sim.add_rows(
         [
             node_row(
                 node,
                 closed=name in inventory.leaving or name in inventory.interrupted,
+                has_hostname=not is_joining(
+                    node, inventory.instance_of_node.get(name), at, settings
+                ),
                 volume_limits=limits.get(name, NO_LIMITS),
             )
             for name, node in nodes.items()

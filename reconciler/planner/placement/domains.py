@@ -201,14 +201,30 @@ class SharedRules:
         up no room in any: what is refused here is refused in whichever zone they start.
         """
         return all(
-            place[rules.axis] > _UNCERTAIN
-            or any(
-                all(self._may_hold(c, domain) for c in rules.near)
-                and all(self._spread_allows(rule, domain) for rule in rules.even)
-                for domain in rules.topology.choices[_UNCERTAIN - place[rules.axis]]
-            )
+            self._some_zone_allowed(rules, place[rules.axis])
             for rules in self._by_key
+            if place[rules.axis] <= _UNCERTAIN
         )
+
+    def _some_zone_allowed(self, rules: _RulesOfKey, at: int) -> bool:
+        return all(self._has_open_room(rule, at) for rule in rules.even) and any(
+            all(self._may_hold(c, domain) for c in rules.near)
+            and all(self._spread_allows(rule, domain) for rule in rules.even)
+            for domain in rules.topology.choices[_UNCERTAIN - at]
+        )
+
+    def _has_open_room(self, rule: SpreadRule, at: int) -> bool:
+        """Return whether an open domain takes one more pod of a spread that lacks domains.
+
+        With fewer domains than `minDomains` each takes `maxSkew` pods, whatever the others hold.
+        """
+        lacks = len(self._domains[id(rule)]) < rule.min_domains
+        if at > _UNCERTAIN or not (lacks and rule.counts_itself):
+            return True
+        tally = self._tally(rule.counter)
+        choices = rule.counter.topology.choices[_UNCERTAIN - at]
+        room = sum(max(0, rule.max_skew - tally.counts.get(each, 0)) for each in choices)
+        return tally.uncertain.get(at, 0) < room
 
     def _may_hold(self, counter: Counter, domain: int) -> bool:
         open_at = [at for at, amount in self._tally(counter).uncertain.items() if amount]
@@ -230,7 +246,7 @@ class SharedRules:
 
         With `assumed` as if the whole open domain were there.
         """
-        if at == -1:
+        if at == -1 or not self._has_open_room(rule, at):
             return False
         tally, itself = self._tally(rule.counter), int(rule.counts_itself)
         there = tally.most(at, rule.counter.topology)

@@ -10,14 +10,16 @@ from typing import Final
 
 from reconciler.model.cluster import Node, Pod
 from reconciler.model.fleet import Instance
-from reconciler.model.ids import InstanceId
+from reconciler.model.ids import FleetKey, InstanceId
 from reconciler.model.text import duration, rfc3339
+from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.disruption.blocker import Blocker
+from reconciler.planner.disruption.drains.actions import terms_of
 from reconciler.planner.disruption.drains.idleness import counted
 from reconciler.planner.fleets.instances.protected_instances import EMPTY_WAITS, PODS_STAY
 from reconciler.planner.fleets.inventory import FleetStatus
 from reconciler.planner.nodes.starting import unready_since, unready_time_ends_at
-from reconciler.planner.rules import Judge, first_irreplaceable, forbidding
+from reconciler.planner.rules import Judge, first_irreplaceable, forbidding, judge_of
 from reconciler.planner.view import ClusterView
 
 PROTECTED: Final = "protected"
@@ -206,3 +208,23 @@ def irreplaceable_pod(judge: Judge, pods: Iterable[Pod]) -> Blocker | None:
         return None
     pod, ruling = found
     return Blocker(PROTECTED, f"{pod.key}: {ruling.reason}", ruling.until)
+
+
+def replacement_blocker(builder: PlanBuilder, node: Node, key: FleetKey) -> Blocker | None:
+    """Return why a node that is not Ready must not be replaced yet; None if it may be.
+
+    A kubelet may only have lost its connection while its pods go on. Pods that Kubernetes has begun
+    to delete, as it does five minutes after a kubelet fell silent, no longer keep the node.
+    """
+    view = builder.view
+    protected = stated_protection(view, node)
+    if protected is not None:
+        return protected
+    terms = terms_of(view.statuses[key].settings.scale_in)
+    judge = judge_of(terms, builder.budgets.coverage, view.at)
+    names = (node.name, *view.inventory.duplicate_nodes.get(node.name, ()))
+    pods = [pod for name in names for pod in view.pods_on.get(name, ())]
+    kept = first_irreplaceable(judge, pods)
+    if kept is None:
+        return None
+    return Blocker("may-still-run", f"{kept[0].key} may still run there: {kept[1].reason}")

@@ -12,17 +12,15 @@ from reconciler.planner.builder_values import Removal
 from reconciler.planner.demand import FLEET
 from reconciler.planner.disruption.blocker import Blocker
 from reconciler.planner.disruption.blockers.nodes import (
+    replacement_blocker,
     silent_since,
-    stated_protection,
     termination_protection,
 )
-from reconciler.planner.disruption.drains.actions import terms_of
 from reconciler.planner.disruption.limits.ends_in_outages import OUTAGE, EndsInOutages
 from reconciler.planner.disruption.limits.removals import target_may_fall
 from reconciler.planner.fleets.instances.stuck_ends import STUCK_CAP
 from reconciler.planner.nodes.drain_taints import is_draining
 from reconciler.planner.nodes.outages import find_outages
-from reconciler.planner.rules import first_irreplaceable, judge_of
 from reconciler.planner.view import ClusterView
 
 
@@ -169,28 +167,8 @@ def _instance_blocker(
     refused = termination_protection(builder.view, instance.id)
     if refused is not None:
         return refused
-    kept = _node_blocker(builder, node, key)
+    kept = replacement_blocker(builder, node, key)
     return None if kept is None else Blocker("may-still-run", kept.detail)
-
-
-def _node_blocker(builder: PlanBuilder, node: Node, key: FleetKey) -> Blocker | None:
-    """Return why the node must not be replaced yet; None if it may be.
-
-    A kubelet may only have lost its connection while its pods go on. Pods that Kubernetes has begun
-    to delete, as it does five minutes after a kubelet fell silent, no longer keep the node.
-    """
-    view = builder.view
-    protected = stated_protection(view, node)
-    if protected is not None:
-        return protected
-    terms = terms_of(view.statuses[key].settings.scale_in)
-    judge = judge_of(terms, builder.budgets.coverage, view.at)
-    names = (node.name, *view.inventory.duplicate_nodes.get(node.name, ()))
-    pods = [pod for name in names for pod in view.pods_on.get(name, ())]
-    kept = first_irreplaceable(judge, pods)
-    if kept is None:
-        return None
-    return Blocker("may-still-run", f"{kept[0].key} may still run there: {kept[1].reason}")
 
 
 def _remove(builder: PlanBuilder, node: Node, key: FleetKey, action: AnyAction) -> None:

@@ -23,7 +23,7 @@ from reconciler.planner.policies.scale_up.closed_fleets import (
     kept_off,
     no_fleet,
 )
-from reconciler.planner.policies.scale_up.limits_reached import limit_reached
+from reconciler.planner.policies.scale_up.limits_reached import FleetLimits, LimitsReached
 from reconciler.planner.policies.scale_up.overflow import awaits_silent
 from reconciler.planner.policies.scale_up.refusing_rules import (
     refuses_everywhere,
@@ -63,7 +63,11 @@ def explain(
         for waiting in members:
             _refuse(builder, waiting, (no_fleet(builder, sectors),))
         return
-    closed = [_Fleet.of(builder, status) for status in fleets]
+    limits = {
+        sector: LimitsReached(builder, sector, over_limits=over_limits)
+        for sector in {status.settings.sector for status in fleets}
+    }
+    closed = [_Fleet.of(builder, each, limits[each.settings.sector]) for each in fleets]
     offered = np.stack([builder.sim.allocatable_of(each.row) for each in closed])
     known: list[dict[Found, Reason]] = [{} for _ in closed]
     nothing: list[int | None] = [None] * len(closed)
@@ -80,9 +84,7 @@ def explain(
                 detail = _static_detail(waiting.pod_class, refusal, fleet.row, fleet.labels)
                 found: Found = refusal, detail, ""
             else:
-                found = _why(
-                    builder, waiting, fleet, column, refusing_rule, over_limits=over_limits
-                )
+                found = _why(builder, waiting, fleet, column, refusing_rule)
             reason = reason_of.get(found)
             if reason is None:
                 code, detail, kind = found
@@ -110,9 +112,11 @@ class _Fleet:
     """Per label key what a new node may have."""
     full: Found | None
     """The reason while the fleet is at its maximum."""
+    limits: FleetLimits
+    """What else prevents one more node of it."""
 
     @classmethod
-    def of(cls, builder: PlanBuilder, status: FleetStatus) -> "_Fleet":
+    def of(cls, builder: PlanBuilder, status: FleetStatus, limits: LimitsReached) -> "_Fleet":
         """Return what the plan so far leaves of a fleet."""
         row, most = builder.view.offers[status.key].row, status.max
         full = most is not None and builder.size_of(status.key) >= most
@@ -123,6 +127,7 @@ class _Fleet:
             kind=builder.sim.node_kind_of(row),
             labels=_values_by_key(row),
             full=at_maximum(builder, status) if full else None,
+            limits=limits.of(status),
         )
 
 
@@ -135,14 +140,15 @@ def why(
     builder: PlanBuilder, waiting: WaitingClass, status: FleetStatus, *, over_limits: bool
 ) -> tuple[str, str]:
     """Return the code and the numbers of what excludes the class from the fleet's new nodes."""
-    fleet = _Fleet.of(builder, status)
+    limits = LimitsReached(builder, status.settings.sector, over_limits=over_limits)
+    fleet = _Fleet.of(builder, status, limits)
     offered = builder.sim.allocatable_of(fleet.row)
     (column,) = _scarcest(_asked(builder, waiting.pod_class), offered[np.newaxis])
     refusing_rule = refuses_everywhere(builder.sim, waiting.pod_class)
     refusal = builder.sim.refusal(waiting.pod_class, fleet.kind)
     if refusal:
         return refusal, _static_detail(waiting.pod_class, refusal, fleet.row, fleet.labels)
-    return _why(builder, waiting, fleet, column, refusing_rule, over_limits=over_limits)[:2]
+    return _why(builder, waiting, fleet, column, refusing_rule)[:2]
 
 
 def _asked(builder: PlanBuilder, pod_class: PodClass) -> IntArray:
@@ -170,8 +176,6 @@ def _why(  # noqa: PLR0911 - a list of possible reasons, the first that holds
     fleet: _Fleet,
     scarcest: int | None,
     refusing_rule: tuple[str, str] | None,
-    *,
-    over_limits: bool,
 ) -> Found:
     """Return what `why` returns, and the kind, for a class that the static filters allow.
 
@@ -181,7 +185,6 @@ def _why(  # noqa: PLR0911 - a list of possible reasons, the first that holds
         fleet: The fleet.
         scarcest: The resource of which a new node has too little.
         refusing_rule: The rule between pods that refuses every node, if one does.
-        over_limits: Whether a limit on purchases has been reached.
     """
     status, pod_class = fleet.status, waiting.pod_class
     if scarcest is not None:
@@ -200,9 +203,8 @@ def _why(  # noqa: PLR0911 - a list of possible reasons, the first that holds
     found, certain = refuses_new_node(builder.sim, pod_class, fleet.row)
     if fleet.full is not None:
         return (*found, "") if found and certain else fleet.full
-    limit = limit_reached(
-        builder, status, over_limits=over_limits, left_out=number in purchases.left_out_classes
-    )
+    left_out = number in purchases.left_out_classes
+    limit = fleet.limits.limit_if_left_out if left_out else fleet.limits.limit
     if found and (certain or limit is None):
         return *found, ""
     if limit is not None:

@@ -83,7 +83,7 @@ def test_silent_node_says_what_keeps_it() -> None:
 
 
 @pytest.mark.parametrize(
-    ("target", "lowered", "to"), [(1, False, 3), (2, False, 3), (3, True, 2), (4, True, 3)]
+    ("target", "lowered", "to"), [(1, False, 3), (2, False, 3), (3, True, 3), (4, True, 3)]
 )
 def test_drained_node_that_never_joined_takes_no_place_of_those_that_have(
     target: int, lowered: bool, to: int

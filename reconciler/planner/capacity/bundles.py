@@ -6,6 +6,7 @@ one pod that they must be near and all of them get a node that is chosen for all
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -23,8 +24,9 @@ from reconciler.planner.placement.fill import fill
 from reconciler.planner.placement.simulation import Simulation
 
 BUNDLES_MAX = 16
-"""How many nodes one plan buys in this way, and how many kinds of pods it examines; see
-`CHAIN_MAX`."""
+"""How many kinds of pods without a node are examined at once; see `CHAIN_MAX`."""
+NODES_MAX = 200
+"""How many nodes one purchase buys in this way."""
 TRIES_MAX = 8
 """How many offers are tried for one node: first those that have enough for all, the cheapest
 first."""
@@ -54,6 +56,15 @@ def stranded(sim: Simulation, wants: Sequence[Want], left: Sequence[Want]) -> li
         follow = [(each, asked[each.number]) for each in others]
         bundles.append(Bundle(wants=((first, count), *follow)))
     return bundles
+
+
+def merged(bundles: Sequence[Bundle], more: Sequence[Bundle]) -> list[Bundle]:
+    """Return the bundles, those with the same first class joined."""
+    found: dict[int, dict[int, Want]] = {}
+    for bundle in (*bundles, *more):
+        members = found.setdefault(bundle.wants[0][0].number, {})
+        members.update({pod_class.number: (pod_class, n) for pod_class, n in bundle.wants})
+    return [Bundle(wants=tuple(members.values())) for members in found.values()]
 
 
 def _must_follow(sim: Simulation, pod_class: PodClass) -> bool:
@@ -96,6 +107,15 @@ def _pods(placed: Sequence[Sequence[tuple[int, int]]]) -> int:
     return sum(amount for pairs in placed for _, amount in pairs)
 
 
+class _Bought(NamedTuple):
+    """A node that was bought for a bundle."""
+
+    offer: int
+    """Its number in the table."""
+    taken: tuple[int, ...]
+    """How many pods of each class it takes."""
+
+
 class Bundles:
     """Buys nodes for bundles."""
 
@@ -112,15 +132,67 @@ class Bundles:
     def buy(self, bundles: Sequence[Bundle]) -> None:
         """Buy nodes for each bundle while its first class has pods and others follow."""
         for bundle in bundles:
-            for _ in range(BUNDLES_MAX - len(self.purchase.rows)):
-                if not self._buy_one(bundle):
+            alike: _Bought | None = None
+            while len(self.purchase.rows) < NODES_MAX:
+                alike = self._buy_one(bundle, alike)
+                if alike is None:
                     break
 
-    def _buy_one(self, bundle: Bundle) -> bool:
+    def withheld(self, bundles: Sequence[Bundle]) -> frozenset[int]:
+        """Return the numbers of classes that wait for the next plan, as the limit was reached.
+
+        Without their followers the first pods of a bundle would get nodes that are too small.
+        """
+        if len(self.purchase.rows) < NODES_MAX:
+            return frozenset()
+        return frozenset(
+            pod_class.number
+            for bundle in bundles
+            if any(self._left[follower.number] for follower, _ in bundle.wants[1:])
+            for pod_class, _ in bundle.wants
+        )
+
+    def _buy_one(self, bundle: Bundle, alike: "_Bought | None") -> "_Bought | None":
+        """Buy one node; return what was bought, or None if nothing was.
+
+        Args:
+            bundle: The pods.
+            alike: The node that was bought before for the same bundle. While as many pods are left
+                the answer is the same.
+        """
         wants = [(c, min(n, self._left[c.number])) for c, n in bundle.wants]
         first, followers = wants[0], wants[1:]
         if not first[1] or not any(count for _, count in followers):
-            return False
+            return None
+        if alike is not None and self._may_repeat(alike, wants):
+            index: int | None = alike.offer
+        else:
+            index = self._best(wants)
+        if index is None:
+            return None
+        row = self._sim.rows
+        placed = self._try(index, wants)
+        for (pod_class, _), pairs in zip(wants, placed, strict=True):
+            self._note(pod_class, pairs)
+        offer = self._table.offers[index]
+        node = offer.node
+        self.purchase.rows.append((row, node))
+        if not self._holds(index, wants):
+            self.purchase.lowered[row] = holding(offer, wants).over_subscription
+        self._may_buy[index] -= 1
+        self._limits = self._limits.less(node.nano_usd_per_hour, 1)
+        return _Bought(index, tuple(sum(amount for _, amount in pairs) for pairs in placed))
+
+    def _may_repeat(self, alike: "_Bought", wants: Sequence[Want]) -> bool:
+        enough = all(count >= taken for (_, count), taken in zip(wants, alike.taken, strict=True))
+        return enough and self._may_buy_of(alike.offer) and any(alike.taken[1:])
+
+    def _may_buy_of(self, index: int) -> bool:
+        price = self._table.offers[index].node.nano_usd_per_hour
+        return self._may_buy[index] > 0 and self._limits.allows(price)
+
+    def _best(self, wants: Sequence[Want]) -> int | None:
+        """Return the offer whose node takes most of the pods; None if it takes no follower."""
         best: tuple[int, bool, int, int] | None = None
         for index in self._in_order(wants)[:TRIES_MAX]:
             mark = self._sim.fork()
@@ -130,20 +202,7 @@ class Bundles:
             rank = (-_pods(placed), not self._holds(index, wants), price, index)
             if any(placed[1:]) and (best is None or rank < best):
                 best = rank
-        if best is None:
-            return False
-        index = best[-1]
-        row = self._sim.rows
-        for (pod_class, _), pairs in zip(wants, self._try(index, wants), strict=True):
-            self._note(pod_class, pairs)
-        offer = self._table.offers[index]
-        node = offer.node
-        self.purchase.rows.append((row, node))
-        if not self._holds(index, wants):
-            self.purchase.lowered[row] = holding(offer, wants).over_subscription
-        self._may_buy[index] -= 1
-        self._limits = self._limits.less(node.nano_usd_per_hour, 1)
-        return True
+        return None if best is None else best[-1]
 
     def _in_order(self, wants: Sequence[Want]) -> list[int]:
         """Return offers that may be bought for the first class, those that take most pods first."""
@@ -159,12 +218,7 @@ class Bundles:
 
         numbers = table.feasible(wants[0][0]).nonzero()[0].tolist()
         return sorted(
-            (
-                index
-                for index in numbers
-                if self._may_buy[index] > 0
-                and self._limits.allows(table.offers[index].node.nano_usd_per_hour)
-            ),
+            (index for index in numbers if self._may_buy_of(index)),
             key=rank,
         )
 

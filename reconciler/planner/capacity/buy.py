@@ -1,28 +1,36 @@
 """Buying capacity: a purchase in bulk, and other ways of buying if they may be better."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from reconciler.planner.capacity.bulk import buy_in_bulk
-from reconciler.planner.capacity.bundles import Bundles, stranded
+from reconciler.planner.capacity.bundles import Bundle, Bundles, merged, stranded
 from reconciler.planner.capacity.follow_up import fill_up, following, joined, unserved
 from reconciler.planner.capacity.problem.node_rules import most_beside_even
 from reconciler.planner.capacity.problem.offer_table import OfferTable
 from reconciler.planner.capacity.problem.purchase import (
     Purchase,
     PurchaseRequest,
+    fewer,
     leaves_fewer,
     restore,
 )
 from reconciler.planner.capacity.refused_by_spreads import withdraw_refused
+from reconciler.planner.placement.arrays import UNLIMITED
 from reconciler.planner.placement.classes import PodClass
+from reconciler.planner.placement.filters.resources import CPU_AND_MEMORY
 from reconciler.planner.placement.simulation import Simulation
 
 SPLITS_MAX = 16
 """How often one purchase, and each part of it, is split by priority; see `CHAIN_MAX`."""
 SPLITS_LEAST = 4
 """How often a purchase is split regardless of the number of its classes of pods."""
+BUNDLING_MAX = 4
+"""How often pods that must share nodes are bought for together, with those that this strands."""
+USED_SHARE_MAX = 0.5
+"""Above this share of use, nodes are not bought again for a more even spread by hostname."""
 CLASSES_MAX = 4_000
 """The most classes of pods in all splits of a purchase together: each searches for almost all of
 them."""
@@ -109,40 +117,68 @@ def _at_once(sim: Simulation, request: PurchaseRequest) -> Purchase:
     """Buy for all pods together.
 
     If pods are left that must share a node with others, these get one node together if that leaves
-    fewer.
+    fewer. As nodes for some may leave others without one, this is repeated a few times.
     """
     mark = sim.fork()
-    purchase = _cheaper_if_even(sim, request)
-    bundles = stranded(sim, request.wants, purchase.left)
-    if not bundles:
-        return purchase
-    sim.revert(mark)
+    best = latest = _cheaper_if_even(sim, request)
+    bundles: list[Bundle] = []
+    for _ in range(BUNDLING_MAX):
+        more = merged(bundles, stranded(sim, request.wants, latest.left))
+        if more == bundles:
+            break
+        bundles = more
+        sim.revert(mark)
+        together = _bundled(sim, request, bundles, mark)
+        if together is None:
+            latest = best
+            break
+        latest, waiting = together
+        left = [want for want in latest.left if want[0].number not in waiting]
+        if fewer(left, best.left):
+            best = latest
+    if bundles:
+        restore(sim, mark, request.table, best)
+    return best
+
+
+def _bundled(
+    sim: Simulation, request: PurchaseRequest, bundles: Sequence[Bundle], mark: tuple[int, int]
+) -> tuple[Purchase, frozenset[int]] | None:
+    """Buy nodes for the bundles first, and then for the rest.
+
+    Returns:
+        The purchase, and the numbers of classes that wait for the next plan; None if no node was
+        found for a bundle.
+    """
     together = Bundles(sim, request.table, request.wants, request.limits)
     together.buy(bundles)
     first = together.purchase
-    if first.rows:
-        left = unserved(first, request.wants)
-        fill_up(sim, first, [want for want in left if not sim.links(want[0]).shares_node])
-        rest = buy_in_bulk(sim, following(sim, request, first, request.wants))
-        other = joined(first, rest, request.wants)
-        # Zones that the rest opens count for spreads of the pods that were placed first.
-        other.leave(withdraw_refused(sim, mark, request.table, other))
-        if leaves_fewer(other, purchase):
-            return other
-    restore(sim, mark, request.table, purchase)
-    return purchase
+    if not first.rows:
+        return None
+    waiting = together.withheld(bundles)
+    wants = [want for want in request.wants if want[0].number not in waiting]
+    left = unserved(first, wants)
+    fill_up(sim, first, [want for want in left if not sim.links(want[0]).shares_node])
+    rest = buy_in_bulk(sim, following(sim, request, first, wants))
+    other = joined(first, rest, request.wants)
+    # Zones that the rest opens count for spreads of the pods that were placed first.
+    other.leave(withdraw_refused(sim, mark, request.table, other))
+    return other, waiting
 
 
 def _cheaper_if_even(sim: Simulation, request: PurchaseRequest) -> Purchase:
     """Return a purchase.
 
-    A cheaper one if spreads by hostname fill its nodes as evenly as old ones.
+    A cheaper one if spreads by hostname fill its nodes as evenly as old ones. Where there are none
+    this is only tried if its nodes are half empty, as it takes as long again.
     """
     even = {c.number: most_beside_even(sim, c) for c, _ in request.wants}
     most = {number: cap for number, cap in even.items() if cap is not None}
     mark = sim.fork()
     purchase = buy_in_bulk(sim, request)
     if not most or len(purchase.rows) <= 1:
+        return purchase
+    if min(most.values()) >= UNLIMITED and _used_share(sim, purchase) > USED_SHARE_MAX:
         return purchase
     sim.revert(mark)
     other = buy_in_bulk(sim, request.again(request.wants, request.table), most)
@@ -152,6 +188,14 @@ def _cheaper_if_even(sim: Simulation, request: PurchaseRequest) -> Purchase:
         return other
     restore(sim, mark, request.table, purchase)
     return purchase
+
+
+def _used_share(sim: Simulation, purchase: Purchase) -> float:
+    """Return how much of the CPU or memory of all bought nodes is used, whichever is more."""
+    rows = [row for row, _ in purchase.rows]
+    offered = sim.allocatable[rows, :CPU_AND_MEMORY].sum(axis=0)
+    free = sim.free[rows, :CPU_AND_MEMORY].sum(axis=0)
+    return float((1 - free / np.maximum(offered, 1)).max())
 
 
 def buy_preferring(sim: Simulation, request: PurchaseRequest) -> Purchase:

@@ -218,11 +218,12 @@ class SharedRules:
 
         With fewer domains than `minDomains` each takes `maxSkew` pods, whatever the others hold.
         """
-        lacks = len(self._domains[id(rule)]) < rule.min_domains
-        if at > _UNCERTAIN or not (lacks and rule.counts_itself):
+        if at > _UNCERTAIN or not rule.counts_itself:
+            return True
+        choices = rule.counter.topology.choices[_UNCERTAIN - at]
+        if len(self._domains[id(rule)].union(choices)) >= rule.min_domains:
             return True
         tally = self._tally(rule.counter)
-        choices = rule.counter.topology.choices[_UNCERTAIN - at]
         room = sum(max(0, rule.max_skew - tally.counts.get(each, 0)) for each in choices)
         return tally.uncertain.get(at, 0) < room
 

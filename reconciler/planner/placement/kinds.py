@@ -13,6 +13,8 @@ from reconciler.model.frozen import Labels
 ZONE = "topology.kubernetes.io/zone"
 REGION = "topology.kubernetes.io/region"
 HOSTNAME = "kubernetes.io/hostname"
+UNNAMED_HOST = "(new node)"
+"""The host name of a node to come: no selector can name it, as no label has such a value."""
 INSTANCE_TYPE = "node.kubernetes.io/instance-type"
 ARCH = "kubernetes.io/arch"
 OPERATING_SYSTEM = "kubernetes.io/os"

@@ -8,6 +8,7 @@ from reconciler.cli.main import run
 from reconciler.config.loader import load_config
 from reconciler.gitops.drift.live import fleet_tags
 from reconciler.gitops.rendering.root_module import root_module_of
+from reconciler.model.ids import Region
 from reconciler.records.aws import decode_cloud
 from tests.cli.importing.desk import KFM, SUBNETS, Desk, fleet, template
 
@@ -249,7 +250,7 @@ def test_fleet_without_its_tag_fleet_is_reported_with_the_command_that_sets_it(
         {"Key": key, "Value": value}
         for key, value in fleet_tags("analytics", "primary-small", variables).items()
     ]
-    live = decode_cloud([("us-west-2", {"Fleets": [made]})], cluster="analytics").fleets
+    live = decode_cloud([(Region("us-west-2"), {"Fleets": [made]})], cluster="analytics").fleets
     assert [each.name for each in live] == ["primary-small"]
 
 

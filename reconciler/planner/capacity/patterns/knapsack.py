@@ -12,9 +12,14 @@ import numpy as np
 from reconciler.planner.capacity.bounds.lp import new_solver
 from reconciler.planner.capacity.problem.problem import Problem
 from reconciler.planner.placement.arrays import FloatArray, IntArray
+from reconciler.planner.placement.filters.resources import CPU_AND_MEMORY
 
 PAIRS_MAX = 12_000
 """The most items x offers; larger programs take longer than they help."""
+
+
+RESOURCES_MAX = 16
+"""With more resources, those that only one item asks for are left out."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,7 +39,7 @@ class Knapsacks:
 
     def __init__(self, problem: Problem) -> None:
         self.offers, self.items = len(problem.prices), len(problem.items)
-        needs, room = problem.with_caps()
+        needs, room = _contested(*problem.with_caps())
         self.needs: IntArray = needs
         """(items, offers, resources)."""
         self.room: IntArray = room
@@ -98,3 +103,20 @@ class Knapsacks:
 
 def _numbers(count: int) -> np.ndarray:
     return np.arange(count, dtype=np.int32)
+
+
+def _contested(needs: IntArray, room: IntArray) -> tuple[IntArray, IntArray]:
+    """Return needs and room, if there are many resources without those that one item asks for.
+
+    How many pods of that item a node takes says all about such a resource. Each host port is one,
+    and a search takes time by the square of their number.
+
+    Args:
+        needs: (items, offers, resources).
+        room: (offers, resources).
+    """
+    if len(room.T) <= RESOURCES_MAX:
+        return needs, room
+    kept = (needs > 0).any(axis=1).sum(axis=0) > 1
+    kept[:CPU_AND_MEMORY] = True
+    return needs[:, :, kept], room[:, kept]

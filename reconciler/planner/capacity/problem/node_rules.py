@@ -89,17 +89,23 @@ def most_beside_even(sim: Simulation, pod_class: PodClass) -> int | None:
 
     None for no more than maxSkew, because some node has none or one pod excludes the next. A spread
     by hostname counts from the least filled node: if all existing nodes have pods, new nodes may be
-    filled as far. This has to be checked once all pods have their places.
+    filled as far; if there are none, as far as they have room. This has to be checked once all pods
+    have their places.
     """
     links = sim.links(pod_class)
     rules = [rule for rule in links.spread if rule.counter.topology.key == HOSTNAME]
     if not rules or any(c.topology.key == HOSTNAME and itself for c, itself in links.anti):
         return None
+    most = UNLIMITED
     for rule in rules:
         topology_spread.refresh_domains(rule, sim.kinds, sim.topologies, sim.version)
-    if not all(topology_spread.least_filled(rule) for rule in rules):
-        return None
-    return min(topology_spread.least_filled(rule) + rule.max_skew for rule in rules)
+        if not len(rule.present) and rule.min_domains <= 1:
+            continue
+        least = topology_spread.least_filled(rule)
+        if not least:
+            return None
+        most = min(most, least + rule.max_skew)
+    return most
 
 
 class RulesOfItems:

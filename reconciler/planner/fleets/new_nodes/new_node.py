@@ -28,6 +28,7 @@ from reconciler.planner.placement.kinds import (
     INSTANCE_TYPE,
     OPERATING_SYSTEM,
     REGION,
+    UNNAMED_HOST,
     ZONE,
     ZONE_KEYS,
     open_zones,
@@ -236,6 +237,7 @@ def _variants(
             ARCH: arch,
             INSTANCE_TYPE: instance_type,
             REGION: region,
+            HOSTNAME: UNNAMED_HOST,
         }
         zoned = dict.fromkeys(ZONE_KEYS, zone)
         found.append(Labels({**zoned, **with_older_keys(known), **labels, **known, ZONE: zone}))
@@ -331,13 +333,6 @@ def usual_usd_per_hour(resources: Resources) -> float:
     )
 
 
-def _without_hostname(labels: Labels) -> Labels:
-    """Return the labels without the host name, which a config may set but no node shows."""
-    if HOSTNAME not in labels:
-        return labels
-    return Labels((key, value) for key, value in labels.items() if key != HOSTNAME)
-
-
 def new_node(
     status: FleetStatus,
     reserve: NodeReserve,
@@ -362,7 +357,7 @@ def new_node(
         key=status.key,
         row=RowSpec(
             name=f"{status.key.name}@{status.key.region}",
-            variants=tuple(map(_without_hostname, variants)),
+            variants=variants,
             taints=status.taints,
             schedulable=True,
             allocatable=_offered(shown, reserve, daemons.specs, landings),

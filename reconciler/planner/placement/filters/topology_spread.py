@@ -40,27 +40,25 @@ def rule_room(rule: SpreadRule) -> IntArray:
         worst = rule.counter.over_choices(np.zeros_like(counted), "most")
         itself = 1 if rule.counts_itself else 0
         open_room = np.where(worst + itself <= limit, UNLIMITED, 0)
-        if lacks_domains(rule) and rule.counts_itself:
+        if len(rule.present) < rule.min_domains and rule.counts_itself:
             open_room = np.minimum(open_room, _room_in_choices(rule))
         allowed = np.where(uncertain, open_room, allowed)
     return np.where(topology.domain >= 0, allowed, 0)
 
 
-def lacks_domains(rule: SpreadRule) -> bool:
-    """Return whether there are fewer domains than `minDomains`: each then takes `maxSkew` pods."""
-    return len(rule.present) < rule.min_domains
-
-
 def _room_in_choices(rule: SpreadRule) -> IntArray:
     """Return for each uncertain row how many pods all domains that it may become take together.
 
-    For a rule that lacks domains. Pods on other rows with the same choices take some of it.
+    With fewer domains than `minDomains` each takes `maxSkew` pods, and pods on other rows with the
+    same choices take some of these places. If there may be enough domains there is no such limit.
     """
     topology, counts = rule.counter.topology, rule.counter.counts
-    choice_of = topology.choice_of_domains()
+    choice_of, present = topology.choice_of_domains(), set(rule.present.tolist())
     left = np.array(
         [
-            np.maximum(rule.max_skew - counts[list(choices)], 0).sum()
+            UNLIMITED
+            if len(present.union(choices)) >= rule.min_domains
+            else np.maximum(rule.max_skew - counts[list(choices)], 0).sum()
             - counts[choice_of == number].sum()
             for number, choices in enumerate(topology.choices)
         ],
@@ -80,7 +78,7 @@ def excess(rule: SpreadRule, rows: IntArray) -> IntArray:
 
 def least_filled(rule: SpreadRule) -> int:
     """Return the number of matching pods in the least filled existing domain."""
-    if lacks_domains(rule) or not len(rule.present):
+    if len(rule.present) < rule.min_domains or not len(rule.present):
         return 0
     return int(rule.counter.counts[rule.present].min())
 

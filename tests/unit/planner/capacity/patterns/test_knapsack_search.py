@@ -1,10 +1,14 @@
 """What a node may hold at most, against trying everything."""
 
+from types import SimpleNamespace
+from typing import cast
+
 import numpy as np
 import pytest
 
 from reconciler.planner.capacity.patterns.knapsack import Knapsacks
 from reconciler.planner.capacity.patterns.knapsack_search import fill
+from reconciler.planner.capacity.problem.problem import Problem
 from tests.unit.planner.capacity.problems import (
     most_worth,
     patterns_of,
@@ -72,3 +76,25 @@ def test_pods_that_no_longer_wait_are_not_in_patterns() -> None:
     )
     assert len(found.amounts)
     assert not found.amounts[:, 0].any()
+
+
+@pytest.mark.parametrize(("asking", "left_out"), [(1, 30), (2, 0)])
+def test_resources_that_one_item_asks_for_take_no_time(asking: int, left_out: int) -> None:
+    """A hundred pods with a host port each took twelve seconds, by the square of the ports."""
+    problem = random_problem(1)
+    needs, room = problem.with_caps()
+    more = np.zeros((*needs.shape[:2], 30), dtype=np.int64)
+    more[:asking] = 1
+    wide = SimpleNamespace(
+        prices=problem.prices,
+        items=problem.items,
+        slots=problem.slots,
+        counts=problem.counts,
+        with_caps=lambda: (
+            np.concatenate([needs, more], axis=2),
+            np.concatenate([room, np.ones((len(room), 30), dtype=np.int64)], axis=1),
+        ),
+    )
+    knapsacks = Knapsacks(cast("Problem", wide))
+    assert knapsacks.room.shape[1] <= room.shape[1] + 30 - left_out
+    assert (knapsacks.room.shape[1] > room.shape[1]) is (left_out == 0)

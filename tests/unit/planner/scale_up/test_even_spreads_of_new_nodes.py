@@ -1,0 +1,59 @@
+"""Spreads by hostname, whose new nodes fill each other evenly."""
+
+from typing import Any
+
+import pytest
+
+from reconciler.model.cluster import Node, Pod, Taint
+from reconciler.planner.planner import plan
+from tests.builders import (
+    HOSTNAME,
+    ago,
+    make_fleet_settings,
+    make_node,
+    make_pods,
+    make_settings,
+    make_snapshot,
+    spread,
+)
+from tests.unit.planner.placed import bought
+
+
+@pytest.mark.parametrize("startup_taint", [False, True])
+def test_joining_nodes_are_not_bought_again_for_a_spread_by_hostname(startup_taint: bool) -> None:
+    """The nodes of the first plan have registered and are not Ready yet; nothing else changed.
+
+    kube-scheduler puts all pods on them once they are Ready .
+    """
+    small = make_fleet_settings(cpu=2, memory="8Gi")
+    even = {"labels": {"app": "q"}, "topology_spread": (spread(HOSTNAME, app="q"),)}
+    old: list[Node | Pod] = [
+        make_node("old", small),
+        *make_pods(4, "running", node="old", cpu="500m", memory="50Mi", **even),
+    ]
+    waiting = make_pods(20, "waiting", cpu="500m", memory="50Mi", **even)
+    first = plan(make_snapshot(*old, *waiting), make_settings(small))
+    assert bought(first) == 5
+    assert not first.unplaceable
+    state: dict[str, Any] = {"ready": False, "ready_changed_at": ago(30)}
+    if startup_taint:
+        cilium = Taint(key="node.cilium.io/agent-not-ready", effect="NoSchedule")
+        state = {"taints": (cilium,)}
+    joining = [make_node(f"new-{i}", small, created_at=ago(40), **state) for i in range(5)]
+    again = plan(make_snapshot(*old, *joining, *waiting), make_settings(small))
+    assert bought(again) == 0
+
+
+def test_spread_by_hostname_needs_no_node_per_pod_from_nothing() -> None:
+    """With one empty node there, seven more were bought for 30 pods; with none, 30 were."""
+    small = make_fleet_settings(cpu=2, memory="8Gi")
+    pods = make_pods(
+        30,
+        cpu="500m",
+        memory="50Mi",
+        labels={"app": "q"},
+        topology_spread=(spread(HOSTNAME, app="q"),),
+    )
+    beside = bought(plan(make_snapshot(make_node("empty", small), *pods), make_settings(small)))
+    assert beside == 7
+    assert bought(plan(make_snapshot(*pods), make_settings(small))) <= beside + 1

@@ -1,0 +1,75 @@
+"""Pods that must share a node with others, and get nodes that take all of them."""
+
+from collections import Counter
+
+import pytest
+
+from reconciler.model.cluster import Pod
+from reconciler.planner.capacity.bundles import NODES_MAX
+from reconciler.planner.planner import plan
+from tests.builders import (
+    HOSTNAME,
+    make_fleet_settings,
+    make_pod,
+    make_pods,
+    make_settings,
+    make_snapshot,
+    near,
+)
+from tests.unit.planner.placed import places
+
+
+def store_and_web(replicas: int) -> list[Pod]:
+    """The example of Kubernetes' page on affinity: a web server beside each store."""
+    stores = make_pods(
+        replicas,
+        "store",
+        cpu="500m",
+        labels={"app": "store"},
+        pod_anti_affinity=(near(HOSTNAME, app="store"),),
+    )
+    webs = make_pods(
+        replicas,
+        "web",
+        cpu="1900m",
+        labels={"app": "web"},
+        pod_affinity=(near(HOSTNAME, app="store"),),
+        pod_anti_affinity=(near(HOSTNAME, app="web"),),
+    )
+    return [*stores, *webs]
+
+
+@pytest.mark.parametrize("replicas", [17, NODES_MAX, NODES_MAX + 10])
+def test_followers_of_many_nodes_have_room(replicas: int) -> None:
+    """From the 17th node on the store gets a node on which its web server never fits."""
+    two = make_fleet_settings("two", cpu=2, price="0.10")
+    four = make_fleet_settings("four", cpu=4, price="0.20")
+    made = plan(make_snapshot(*store_and_web(replicas)), make_settings(two, four))
+    too_small = [name for name, place in places(made).items() if place[0] == "primary-two"]
+    assert not too_small
+    # Those beyond what one plan buys may wait, but together.
+    waiting = Counter(each.pod.name.partition("-")[2] for each in made.unplaceable)
+    assert set(waiting.values()) <= {2}
+
+
+def test_small_groups_are_not_torn() -> None:
+    """Four groups that each fit on a node of two CPUs; one pod is left, for which no node helps."""
+    fleets = [
+        make_fleet_settings("two", cpu=2, price="0.10"),
+        make_fleet_settings("four", cpu=4, price="0.20"),
+        make_fleet_settings("eight", cpu=8, memory="32Gi", price="0.40"),
+    ]
+    groups = (("100m", "700m"), ("700m", "100m"), ("1", "700m"), ("100m", "300m", "300m"))
+    pods = [
+        make_pod(
+            f"w{g}x{k}-0",
+            cpu=cpu,
+            memory="100Mi",
+            labels={"group": f"g{g}"},
+            pod_affinity=(near(HOSTNAME, group=f"g{g}"),),
+        )
+        for g, group in enumerate(groups)
+        for k, cpu in enumerate(group)
+    ]
+    made = plan(make_snapshot(*pods), make_settings(*fleets))
+    assert [each.pod.name for each in made.unplaceable] == []

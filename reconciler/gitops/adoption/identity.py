@@ -62,9 +62,9 @@ def tag_variables(fleet: FleetDescription, identity: Identity) -> dict[str, Any]
     made, own = module_tags(fleet, identity), own_tags(fleet, identity)
     variables: dict[str, Any] = {"tags": own} if own else {}
     there = _stated(fleet.tags)
-    kept = there | _identifying(identity)
-    if fleet.group is None and kept != made:
-        variables["fleet_tags"] = kept
+    named = not missing_tags(fleet, identity).keys() - {"fleet"}
+    if fleet.group is None and there != made and named:
+        variables["fleet_tags"] = there
     template = fleet.template.tags if fleet.template else None
     if template is not None and _stated(template) != made:
         variables["launch_template_tags"] = _stated(template)
@@ -74,7 +74,8 @@ def tag_variables(fleet: FleetDescription, identity: Identity) -> dict[str, Any]
 def missing_tags(fleet: FleetDescription, identity: Identity) -> dict[str, str]:
     """Return those tags by which the capacity loop finds the fleet that it does not have.
 
-    Terraform must not set them: `ci plan` refuses a plan that changes which fleet is whose.
+    Without `fleet` its tags are kept as they are all the same. Terraform must not set these tags:
+    `ci plan` refuses a plan that changes which fleet is whose.
     """
     wanted = _identifying(identity).items()
     return {key: value for key, value in wanted if fleet.tags.get(key) != value}

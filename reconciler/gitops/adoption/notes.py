@@ -213,9 +213,9 @@ def _of_tags(
     if missing:
         tags = " ".join(quote(f"Key={key},Value={value}") for key, value in missing.items())
         yield (
-            f"it does not have the tags by which the capacity loop finds it; set them before the"
-            f" first plan, which refuses to: aws ec2 create-tags --resources {quote(fleet.id)}"
-            f" --tags {tags}"
+            f"it does not have the tags by which the capacity loop finds it, and `ci plan` refuses"
+            f" to set them: aws ec2 create-tags --resources {quote(fleet.id)} --tags {tags}"
+            f"{_in_config(variables)}"
         )
     data = fleet.template.data if fleet.template else {}
     tagged = [
@@ -237,6 +237,11 @@ def _of_tags(
             f"its launch template lacks the tag cluster={identity.cluster}: the shipped IAM policy"
             " will not let the pipeline make new versions of it until the tag is added"
         )
+
+
+def _in_config(variables: Mapping[str, Any]) -> str:
+    """Return that the config has to have the tags as well, if it states all tags of the fleet."""
+    return "; then state them in its fleet_tags, too" if "fleet_tags" in variables else ""
 
 
 def behaviour_notes(fleet: FleetDescription, *, managed: bool) -> Iterator[str]:

@@ -282,7 +282,7 @@ class ConfigFollower:
         wanted = self._cluster or next(iter(at_head), "")
         named = cluster_named(content)
         if wanted and named and named != wanted:
-            raise UsageError(path, f"names cluster {named}", f"let it name cluster {wanted}")
+            raise UsageError(path, f"another cluster is named: {named}", f"let it name {wanted}")
 
     def _with_files(self, commit: CommitId, path: str) -> set[str]:
         """Return the paths of a config and of the files that it names in a commit."""

@@ -123,7 +123,10 @@ def _waits(view: ClusterView, status: FleetStatus, idle: timedelta) -> Blocker:
     detail = f"empty for {duration(idle)}, {duration(until - view.at)} to go"
     grace = {grace_seconds(settings.grace_periods, moment, timezone) for moment in (view.at, until)}
     asked = max((seconds for seconds in grace if seconds is not None), default=None)
-    if asked is not None:
+    own = settings.scale_in
+    if asked is not None and not (
+        own.idle_threshold_explicit and asked <= own.idle_threshold_seconds
+    ):
         detail += f"; a grace period asks for {duration(timedelta(seconds=asked))}"
     return Blocker("idle-time", detail, until)
 

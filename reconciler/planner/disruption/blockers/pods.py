@@ -14,6 +14,8 @@ NEEDED_BACK = Blocker("demand", "demand with its over-subscription would need it
 
 def at_minimum(status: FleetStatus) -> Blocker:
     """Return the blocker of a node without which its fleet would be below its minimum."""
+    if status.min > status.settings.min_capacity:
+        return Blocker("min-capacity", f"its group is at its minimum size of {status.min}")
     return Blocker("min-capacity", f"the fleet is at its min_capacity of {status.min}")
 
 

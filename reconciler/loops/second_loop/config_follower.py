@@ -280,9 +280,9 @@ class ConfigFollower:
         """Raise UsageError for a version that names another cluster: the path was another one's."""
         at_head = {each.cluster for (name, _), each in self._named.items() if name == path}
         wanted = self._cluster or next(iter(at_head), "")
-        named = cluster_named(content)
-        if wanted and named and named != wanted:
-            raise UsageError(path, f"another cluster is named: {named}", f"let it name {wanted}")
+        stated = cluster_named(content)
+        if wanted and stated and stated != wanted:
+            raise UsageError(path, f"another cluster is named: {stated}", f"let it name {wanted}")
 
     def _with_files(self, commit: CommitId, path: str) -> set[str]:
         """Return the paths of a config and of the files that it names in a commit."""

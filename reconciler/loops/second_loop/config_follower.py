@@ -282,7 +282,7 @@ class ConfigFollower:
         wanted = self._cluster or next(iter(at_head), "")
         stated = cluster_named(content)
         if wanted and stated and stated != wanted:
-            raise UsageError(path, f"another cluster is named: {stated}", f"let it name {wanted}")
+            raise UsageError(path, f"another cluster is named: {stated!r}", f"let it name {wanted}")
 
     def _with_files(self, commit: CommitId, path: str) -> set[str]:
         """Return the paths of a config and of the files that it names in a commit."""

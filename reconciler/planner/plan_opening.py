@@ -225,26 +225,36 @@ def _places(nodes: Iterable[Node], offers: Iterable[NewNode]) -> Iterable[Place]
 def _with_nodes(
     sim: Simulation, nodes: Mapping[NodeName, Node], found: "_Facts", settings: PlannerSettings
 ) -> Simulation:
-    """Return the what-if cluster with a row for each node, in this order.
-
-    A node that is joining takes no pods yet. Its row as launching capacity stands for it, and a
-    spread by hostname must not count it twice, as a node that stays empty.
-    """
-    inventory, limits, at = found.inventory, found.volume_limits, found.snapshot.at
+    """Return the what-if cluster with a row for each node, in this order."""
+    inventory, joining = found.inventory, _joining(found, settings)
     sim.add_rows(
         [
             node_row(
                 node,
                 closed=name in inventory.leaving or name in inventory.interrupted,
-                has_hostname=not is_joining(
-                    node, inventory.instance_of_node.get(name), at, settings
-                ),
-                volume_limits=limits.get(name, NO_LIMITS),
+                has_hostname=name not in joining,
+                volume_limits=found.volume_limits.get(name, NO_LIMITS),
             )
             for name, node in nodes.items()
         ]
     )
     return sim
+
+
+def _joining(found: "_Facts", settings: PlannerSettings) -> frozenset[NodeName]:
+    """Return the nodes of fleets that take no pods yet.
+
+    Their rows as launching capacity stand for them: a spread by hostname must not count them twice,
+    as nodes that stay empty.
+    """
+    inventory, at = found.inventory, found.snapshot.at
+    return frozenset(
+        node.name
+        for status in inventory.fleets
+        for node in status.nodes
+        if node.name not in status.joined_nodes
+        and is_joining(node, inventory.instance_of_node.get(node.name), at, settings)
+    )
 
 
 def _excluding(groups: Sequence[PodGroup], moving: Collection[PodKey]) -> Sequence[PodGroup]:

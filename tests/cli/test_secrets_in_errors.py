@@ -90,7 +90,7 @@ def test_endpoint_that_is_no_address_names_no_sandbox(
 
 
 def test_name_of_a_variable_hides_no_message(capsys: pytest.CaptureFixture[str]) -> None:
-    """`RECONCILER_GIT_TOKEN: ***` tells nobody what to fix."""
+    """`RECONCILER_GIT_TOKEN: ***` says nothing about what to fix."""
     from reconciler.cli.terminal.messages import tell  # noqa: PLC0415 - of this test alone
 
     tell("error", "RECONCILER_GIT_TOKEN", "contains a newline", hint="token: see docs")

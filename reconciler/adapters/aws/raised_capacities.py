@@ -2,12 +2,9 @@
 
 import threading
 from collections.abc import Callable
-from typing import Final
 
+from reconciler.adapters.aws.replaced_targets import STALE_SECONDS
 from reconciler.model.ids import FleetId, Region
-
-STALE_SECONDS: Final = 60.0
-"""For how long an answer may still show the desired capacity of before our change."""
 
 
 class RaisedCapacities:

@@ -103,8 +103,9 @@ def _leaders(sim: Simulation, counted: _Counted, pod_class: PodClass) -> list[Po
     return chain
 
 
-def _pods(placed: Sequence[Sequence[tuple[int, int]]]) -> int:
-    return sum(amount for pairs in placed for _, amount in pairs)
+def _amounts(placed: Sequence[Sequence[tuple[int, int]]]) -> tuple[int, ...]:
+    """Return how many pods of each class were placed."""
+    return tuple(sum(amount for _, amount in pairs) for pairs in placed)
 
 
 class _Bought(NamedTuple):
@@ -157,17 +158,15 @@ class Bundles:
 
         Args:
             bundle: The pods.
-            alike: The node that was bought before for the same bundle. While as many pods are left
-                the answer is the same.
+            alike: The node that was bought before for the same bundle: if another one takes as much
+                no other offer is tried.
         """
         wants = [(c, min(n, self._left[c.number])) for c, n in bundle.wants]
         first, followers = wants[0], wants[1:]
         if not first[1] or not any(count for _, count in followers):
             return None
-        if alike is not None and self._may_repeat(alike, wants):
-            index: int | None = alike.offer
-        else:
-            index = self._best(wants)
+        index = None if alike is None else self._repeated(alike, wants)
+        index = self._best(wants) if index is None else index
         if index is None:
             return None
         row = self._sim.rows
@@ -181,11 +180,17 @@ class Bundles:
             self.purchase.lowered[row] = holding(offer, wants).over_subscription
         self._may_buy[index] -= 1
         self._limits = self._limits.less(node.nano_usd_per_hour, 1)
-        return _Bought(index, tuple(sum(amount for _, amount in pairs) for pairs in placed))
+        return _Bought(index, _amounts(placed))
 
-    def _may_repeat(self, alike: "_Bought", wants: Sequence[Want]) -> bool:
+    def _repeated(self, alike: "_Bought", wants: Sequence[Want]) -> int | None:
+        """Return the offer of the node before if another one takes as much; None otherwise."""
         enough = all(count >= taken for (_, count), taken in zip(wants, alike.taken, strict=True))
-        return enough and self._may_buy_of(alike.offer) and any(alike.taken[1:])
+        if not (enough and self._may_buy_of(alike.offer)):
+            return None
+        mark = self._sim.fork()
+        taken = _amounts(self._try(alike.offer, wants))
+        self._sim.revert(mark)
+        return alike.offer if taken == alike.taken else None
 
     def _may_buy_of(self, index: int) -> bool:
         price = self._table.offers[index].node.nano_usd_per_hour
@@ -199,7 +204,7 @@ class Bundles:
             placed = self._try(index, wants)
             self._sim.revert(mark)
             price = self._table.offers[index].node.compared_nano_usd
-            rank = (-_pods(placed), not self._holds(index, wants), price, index)
+            rank = (-sum(_amounts(placed)), not self._holds(index, wants), price, index)
             if any(placed[1:]) and (best is None or rank < best):
                 best = rank
         return None if best is None else best[-1]

@@ -128,15 +128,14 @@ def _at_once(sim: Simulation, request: PurchaseRequest) -> Purchase:
             break
         bundles = more
         sim.revert(mark)
-        together = _bundled(sim, request, bundles, mark)
-        if together is None:
-            latest = best
-            break
-        latest, waiting = together
+        found = _bundled(sim, request, bundles, mark)
+        if found is None:
+            restore(sim, mark, request.table, best)
+            return best
+        latest, waiting = found
         left = [want for want in latest.left if want[0].number not in waiting]
-        if fewer(left, best.left):
-            best = latest
-    if bundles:
+        best = latest if fewer(left, best.left) else best
+    if latest is not best:
         restore(sim, mark, request.table, best)
     return best
 

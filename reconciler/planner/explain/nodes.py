@@ -136,16 +136,13 @@ def _staying(builder: PlanBuilder, node: Node) -> tuple[NodeVerdict, str, str]:
         return taken
     if by_hand:
         return "kept", "draining", by_hand
-    cancelled = next((a.because for a in builder.actions if _cancels_drain(a, node)), None)
-    if cancelled is not None:
-        return "kept", "draining", f"its drain is cancelled: {cancelled}"
     if is_draining(node):
+        ends = (a for a in builder.actions if ends_drain(a) and a.node == node.name)
+        cancelled = next(ends, None)
+        if cancelled is not None:
+            return "kept", "draining", f"its drain is cancelled: {cancelled.because}"
         return "kept", "draining", "it is being emptied; the plan does nothing more to it now"
     return "kept", "not-a-candidate", "no policy removes it"
-
-
-def _cancels_drain(action: AnyAction, node: Node) -> bool:
-    return ends_drain(action) and action.node == node.name
 
 
 def _tainted_by_hand(node: Node) -> str:

@@ -1,4 +1,4 @@
-"""A pod that fits nowhere: it gets the reason, and holds nobody up."""
+"""A pod that fits nowhere: it gets the reason, and delays no other pod."""
 
 from tests.e2e.scene import FleetShape, Scene, pod_spec, template
 

@@ -4,7 +4,7 @@ from typing import Any, cast
 
 import pytest
 
-from reconciler.adapters.aws.raised_capacities import STALE_SECONDS
+from reconciler.adapters.aws.replaced_targets import STALE_SECONDS
 from reconciler.model.errors import Refused
 from reconciler.model.ids import FleetId
 from tests.unit.adapters.aws.groups_account import HOME, Watched

@@ -213,7 +213,7 @@ def test_held_node_is_reported(scene: Scene) -> None:
 
 
 def test_fleet_that_fails_and_recovers_is_said_once_each(scene: Scene) -> None:
-    """Without it nobody sees why a more expensive fleet grew."""
+    """Without it no report says why a more expensive fleet grew."""
     scene.cycle(fleets=(failing("UnfulfillableCapacity; until 12:00:00"),))
     scene.cycle(fleets=(failing("UnfulfillableCapacity; until 12:01:00"),))
     scene.cycle(fleets=(failing(""),))

@@ -68,7 +68,7 @@ def test_bought_capacity_is_reported_with_its_reason(scene: Scene) -> None:
 
 
 def test_fleet_that_is_asked_for_nothing_is_logged_once(scene: Scene) -> None:
-    """Demand quietly moves to more expensive capacity, and nobody knows why."""
+    """Demand moves to more expensive capacity, and no report says why."""
     for minute in range(3):
         scene.cycle(fleets=(failing(f"InsufficientInstanceCapacity; until 12:0{minute}:00"),))
     (told,) = scene.told

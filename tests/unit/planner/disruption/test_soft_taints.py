@@ -145,8 +145,8 @@ def test_node_that_is_unneeded_and_headroom_gets_one_soft_taint() -> None:
 
 def test_draining_node_keeps_its_soft_taint_and_loses_it_when_it_is_given_back() -> None:
     """Two taints that say the same would be patched one after the other."""
-    ripe = soft_tainted(unneeded("a", FLEET))
-    made = planned(FLEET, ripe, make_node("b", FLEET), full("b"))
+    eligible = soft_tainted(unneeded("a", FLEET))
+    made = planned(FLEET, eligible, make_node("b", FLEET), full("b"))
     assert told(made, TaintNode) == ["a"]
     assert softly(made) == ([], [])
     draining = make_node("a", FLEET, draining=True)

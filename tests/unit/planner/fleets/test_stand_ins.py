@@ -22,9 +22,8 @@ from tests.builders import (
     make_settings,
     make_snapshot,
 )
+from tests.unit.planner.fleets.stand_ins import SPOT, STEADY
 
-SPOT = make_fleet_settings(spot_fallback=True)
-STEADY = make_fleet_settings("steady", spot=False, price="0.3")
 OTHER = make_fleet_settings("steady", "other", spot=False, price="0.3")
 
 

@@ -66,7 +66,7 @@ def test_claim_for_one_pod_only_serves_the_first_of_two_waiting() -> None:
 def test_claim_for_one_pod_only_is_not_kept_for_a_pod_that_runs_nowhere(
     changed: dict[str, Any], served: str
 ) -> None:
-    """A broken pod of an older ReplicaSet would keep its fixed successor waiting for ever."""
+    """A broken pod of an older ReplicaSet would keep its fixed successor waiting without end."""
     claim = PersistentVolumeClaim(
         namespace="ns", name="data", volume_name="pv", access_modes=("ReadWriteOncePod",)
     )

@@ -57,3 +57,18 @@ def test_spread_by_hostname_needs_no_node_per_pod_from_nothing() -> None:
     beside = bought(plan(make_snapshot(make_node("empty", small), *pods), make_settings(small)))
     assert beside == 7
     assert bought(plan(make_snapshot(*pods), make_settings(small))) <= beside + 1
+
+
+def test_node_of_somebody_else_that_is_joining_counts_for_a_spread_by_hostname() -> None:
+    """No launching node stands for it, and kube-scheduler counts it while it is empty."""
+    small = make_fleet_settings(cpu=2, memory="8Gi")
+    even = {"labels": {"app": "q"}, "topology_spread": (spread(HOSTNAME, app="q"),)}
+    pods = make_pods(4, "running", node="old", cpu="500m", memory="50Mi", **even)
+    waiting = make_pods(6, "waiting", cpu="500m", memory="50Mi", **even)
+
+    def needed(age: float) -> int:
+        foreign = make_node("foreign", ready=False, created_at=ago(age), ready_changed_at=ago(age))
+        objects: list[Node | Pod] = [make_node("old", small), foreign, *pods, *waiting]
+        return bought(plan(make_snapshot(*objects), make_settings(small)))
+
+    assert needed(40) == needed(9000)

@@ -127,7 +127,7 @@ def test_kind_of_pods_is_known_by_what_decides_their_place(*, ends: bool) -> Non
 
 
 def test_changed_pods_are_tried_again() -> None:
-    """A fixed template would wait for ever."""
+    """A fixed template would wait without end."""
     fixed = make_pod(node_selector={"team": "data"}, sector="primary", cpu="600m")
     assert bought(planned(fixed, wrong("a"), demands=(quarantined(),))) == 1
 

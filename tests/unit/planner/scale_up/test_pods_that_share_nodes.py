@@ -1,6 +1,7 @@
 """Pods that must share a node with others, and get nodes that take all of them."""
 
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 
@@ -9,12 +10,15 @@ from reconciler.planner.capacity.bundles import NODES_MAX
 from reconciler.planner.planner import plan
 from tests.builders import (
     HOSTNAME,
+    ZONE,
     make_fleet_settings,
+    make_node,
     make_pod,
     make_pods,
     make_settings,
     make_snapshot,
     near,
+    spread,
 )
 from tests.unit.planner.placed import places
 
@@ -73,3 +77,25 @@ def test_small_groups_are_not_torn() -> None:
     ]
     made = plan(make_snapshot(*pods), make_settings(*fleets))
     assert [each.pod.name for each in made.unplaceable] == []
+
+
+@pytest.mark.parametrize("replicas", [2, 8])
+def test_followers_that_are_spread_over_zones_get_nodes_in_each(replicas: int) -> None:
+    """Each further node was bought where the first one was, and took no follower there."""
+    zones = [
+        make_fleet_settings(size, cpu=cpu, price=price, zone=f"us-west-2{zone}")
+        for size, cpu, price in (("four", 4, "0.20"), ("two", 2, "0.10"))
+        for zone in "ab"
+    ]
+    spread_webs = [
+        replace(pod, spec=replace(pod.spec, topology_spread=(spread(ZONE, app="web"),)))
+        if pod.key.name.startswith("web")
+        else pod
+        for pod in store_and_web(replicas)
+    ]
+    there = [make_node(each.name, each, zone=each.zone) for each in zones[:2]]
+    used = [make_pod(f"used-{each.name}", node=each.name, cpu="3800m") for each in there]
+    made = plan(make_snapshot(*there, *used, *spread_webs), make_settings(*zones))
+    assert made.unplaceable == ()
+    nodes = [place for name, place in places(made).items() if name.startswith("web")]
+    assert Counter(place[0] for place in nodes) == {each.name: replicas // 2 for each in zones[:2]}

@@ -66,7 +66,7 @@ def test_node_that_the_policy_does_not_empty_is_not_asked_to_stay_empty(
 
 
 def test_node_that_is_not_to_be_emptied_is_not_asked_to_stay_empty() -> None:
-    """kube-scheduler would avoid a node that nobody empties."""
+    """kube-scheduler would avoid a node that is not emptied."""
     settings = emptying(UNDER_20)
     kept = make_node("a", FLEET, annotations=labelled(**{DO_NOT_DISRUPT: "true"}))
     pods = [old("a", "lonely", cpu="200m"), old("b", "large", cpu="2")]

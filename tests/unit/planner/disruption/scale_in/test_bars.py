@@ -239,7 +239,7 @@ def test_budget_that_keeps_many_ripe_nodes_takes_no_place_from_the_others() -> N
     busy = [make_node(f"z{n:02}", fleet) for n in range(60)]
     pods = [on(node.name, labels={"app": "web"}) for node in guarded]
     pods += [full(node.name) for node in busy]
-    nodes = [*guarded, *busy, unneeded("ripe", fleet)]
+    nodes = [*guarded, *busy, unneeded("eligible", fleet)]
     settings = make_settings(fleet, consolidation=True)
-    made = planned(settings, *nodes, *pods, on("ripe"), budgets=(web_budget(0),))
-    assert told(made, TaintNode) == ["ripe"]
+    made = planned(settings, *nodes, *pods, on("eligible"), budgets=(web_budget(0),))
+    assert told(made, TaintNode) == ["eligible"]

@@ -66,8 +66,8 @@ def test_idle_node_waits_for_the_more_expensive_one_whose_time_has_not_come(
     made = planned(unneeded("l", LARGE, 300), pod, unneeded("s", SMALL), small=1)
     assert told(made, TaintNode) == goes
     assert kept(made).get("s") == (None if goes else "consolidation")
-    ripe = planned(unneeded("l", LARGE), pod, unneeded("s", SMALL), small=1)
-    assert told(ripe, TaintNode) == (goes or ["l"])
+    eligible = planned(unneeded("l", LARGE), pod, unneeded("s", SMALL), small=1)
+    assert told(eligible, TaintNode) == (goes or ["l"])
 
 
 @pytest.mark.parametrize(("allowed", "goes"), [(0, ["s"]), (1, [])])

@@ -219,7 +219,7 @@ def test_min_capacity_is_held_the_longest_idle_leave_first() -> None:
 
 
 @pytest.mark.parametrize(
-    ("minimum", "ripe", "reasons"),
+    ("minimum", "eligible", "reasons"),
     [
         (3, 0, ["min-capacity", "min-capacity", "min-capacity"]),
         (2, 0, ["idle-time", "min-capacity", "min-capacity"]),
@@ -229,12 +229,12 @@ def test_min_capacity_is_held_the_longest_idle_leave_first() -> None:
     ],
 )
 def test_idle_nodes_that_the_minimum_keeps_are_not_said_to_go_in_time(
-    minimum: int, ripe: int, reasons: list[str]
+    minimum: int, eligible: int, reasons: list[str]
 ) -> None:
     """Their end would be announced, and put off for ever."""
     fleet = make_fleet_settings(min_capacity=minimum)
     waiting = [unneeded(name, fleet, age) for name, age in (("a", 400), ("b", 300), ("c", 200))]
-    gone = [unneeded(f"old-{number}", fleet, 3600) for number in range(ripe)]
+    gone = [unneeded(f"old-{number}", fleet, 3600) for number in range(eligible)]
     made = planned(fleet, *waiting, *gone)
     assert [kept(made)[name] for name in ("a", "b", "c")] == reasons
     assert all(each.until is None for each in made.kept if each.code == "min-capacity")

@@ -74,7 +74,7 @@ def test_what_a_rolling_update_asked_for_in_vain_counts_as_well() -> None:
 
 
 def test_nodes_that_came_in_vain_are_forgotten_after_a_day() -> None:
-    """Whoever fixes the image would wait for ever."""
+    """Whoever fixes the image would wait without end."""
     assert raised(asked_before(2, 3600)) == []
     assert raised(asked_before(2, 86_401)) == [("primary-small", 1, "consolidation")]
 

@@ -17,14 +17,16 @@ URL = "https://localhost:1/api/v4"
 def asked(monkeypatch: pytest.MonkeyPatch, user: str = "", none_for: str = "") -> bytes:
     """Return what a proxy is asked when statuses are read; empty if it is not asked."""
     received: list[bytes] = []
+    finished = threading.Event()
     with socket.create_server(("127.0.0.1", 0)) as server:
         server.settimeout(LONG_SECONDS)
 
         def serve() -> None:
-            connection, _ = server.accept()
-            with connection:
-                received.append(connection.recv(4096))
-                connection.sendall(b"HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n")
+            while not finished.is_set():
+                connection, _ = server.accept()
+                with connection:
+                    received.append(connection.recv(4096))
+                    connection.sendall(b"HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n")
 
         place = f"127.0.0.1:{server.getsockname()[1]}"
         for name, value in {"https_proxy": f"http://{user}{place}", "no_proxy": none_for}.items():
@@ -35,8 +37,8 @@ def asked(monkeypatch: pytest.MonkeyPatch, user: str = "", none_for: str = "") -
         settings = ForgeSettings(kind="gitlab", api_url=URL, repository="a/b", token="x")
         with pytest.raises(PortError):
             forge(settings).statuses(CommitId("a" * 40))
-        if none_for:
-            socket.create_connection(server.getsockname()).close()
+        finished.set()
+        socket.create_connection(server.getsockname()).close()
         thread.join(LONG_SECONDS)
     return b"".join(received)
 

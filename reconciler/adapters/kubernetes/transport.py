@@ -38,6 +38,38 @@ CONNECTIONS_MAX = 64
 """Two per watched kind (a watch, and a list during it), and one per parallel action."""
 
 
+class _Request(NamedTuple):
+    """What is sent."""
+
+    method: str
+    path: str
+    query: Mapping[str, Any] | None
+    body: Any
+    """Encoded as JSON; None: nothing."""
+    content_type: str
+    """Of the body. Empty for a watch, whose answer must not be compressed: events would be late
+    until a block of it is full."""
+
+    @property
+    def where(self) -> str:
+        """Return what names it in messages."""
+        return f"{self.method} {self.path}"
+
+    @property
+    def changes(self) -> bool:
+        """Return whether it changes anything in the cluster."""
+        return self.method != "GET"
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """Return its headers, without credentials."""
+        encoding = "gzip" if self.content_type else "identity"
+        headers = {"Accept": "application/json", "Accept-Encoding": encoding}
+        if self.body is not None:
+            headers["Content-Type"] = self.content_type
+        return headers
+
+
 class Reply(NamedTuple):
     """An answer, whatever its status."""
 
@@ -156,8 +188,9 @@ class Transport:
             OutcomeUnknown: No answer to a request that may have been executed.
         """
         patience_seconds = min(PATIENCE_SECONDS, self._read_seconds / 2)
+        request = _Request(method, path, query, body, content_type)
         while True:
-            reply = self._once(method, path, query, body, content_type, bytes_max)
+            reply = self._once(request, bytes_max)
             pause_seconds = pause_asked_seconds(reply.status, reply.body, reply.headers)
             if pause_seconds is None or pause_seconds > patience_seconds:
                 return reply
@@ -166,22 +199,15 @@ class Transport:
             if self._pauses_skipped.wait(pause_seconds):
                 return reply
 
-    def _once(
-        self,
-        method: str,
-        path: str,
-        query: Mapping[str, Any] | None,
-        body: Any,
-        content_type: str,
-        bytes_max: int | None,
-    ) -> Reply:
-        where = f"{method} {path}"
+    def _once(self, request: _Request, bytes_max: int | None) -> Reply:
         try:
-            response = self._send(method, path, query, body, content_type, self._read_seconds)
-            data = _read_body(response.response, where, bytes_max)
+            response = self._send(request, self._read_seconds)
+            data = _read_body(response.response, request.where, bytes_max)
         except FAILURES as error:
-            raise of_failure(where, error, changing=method != "GET", host=self.host) from error
-        return Reply(where, response.status, data, response.headers)
+            raise of_failure(
+                request.where, error, changing=request.changes, host=self.host
+            ) from error
+        return Reply(request.where, response.status, data, response.headers)
 
     def skip_pauses(self) -> None:
         """Skip all pauses that the server requests from now on, because the program ends."""
@@ -225,7 +251,7 @@ class Transport:
         """
         where = f"WATCH {path}"
         try:
-            response = self._send("GET", path, query, None, "", silence_seconds)
+            response = self._send(_Request("GET", path, query, None, ""), silence_seconds)
             if response.status != 200:
                 body = response.response.data
                 reply = Reply(where, response.status, body, response.headers)
@@ -234,21 +260,13 @@ class Transport:
             raise of_failure(where, error, changing=False, host=self.host) from error
         return Stream(response.response, where)
 
-    def _send(
-        self,
-        method: str,
-        path: str,
-        query: Mapping[str, Any] | None,
-        body: Any,
-        content_type: str,
-        read_seconds: float,
-    ) -> Any:
+    def _send(self, request: _Request, read_seconds: float) -> Any:
         """Send a request, once more when only the credentials were too old."""
         used = dict(self._client.configuration.api_key)
-        response = self._send_once(method, path, query, body, content_type, read_seconds)
+        response = self._send_once(request, read_seconds)
         if response.status == HTTPStatus.UNAUTHORIZED and self._has_other_credentials(used):
             response.response.drain_conn()  # else its connection is lost
-            response = self._send_once(method, path, query, body, content_type, read_seconds)
+            response = self._send_once(request, read_seconds)
         return response
 
     def _has_other_credentials(self, used: Mapping[str, str]) -> bool:
@@ -260,38 +278,23 @@ class Transport:
                 self._not_renewed = self._renew()
             return bool(self._client.configuration.api_key != used)
 
-    def _send_once(
-        self,
-        method: str,
-        path: str,
-        query: Mapping[str, Any] | None,
-        body: Any,
-        content_type: str,
-        read_seconds: float,
-    ) -> Any:
-        # A compressed stream would delay events until a block of it is full.
-        headers = {
-            "Accept": "application/json",
-            "Accept-Encoding": "gzip" if content_type else "identity",
-        }
-        if body is not None:
-            headers["Content-Type"] = content_type
+    def _send_once(self, request: _Request, read_seconds: float) -> Any:
         serialized = self._client.param_serialize(
-            method,
-            path,
-            query_params=[(key, value) for key, value in (query or {}).items()],
-            header_params=headers,
+            request.method,
+            request.path,
+            query_params=list((request.query or {}).items()),
+            header_params=request.headers,
             auth_settings=["BearerToken"],
         )
         _, url, sent_headers, _, _ = serialized
-        _check_credentials(f"{method} {path}", sent_headers)
-        if method != "GET" and self._fence is not None and not self._fence():
-            raise Refused(f"{method} {path}", "this replica is not the leader")
+        _check_credentials(request.where, sent_headers)
+        if request.changes and self._fence is not None and not self._fence():
+            raise Refused(request.where, "this replica is not the leader")
         response = self._client.call_api(
-            method,
+            request.method,
             url,
             sent_headers,
-            body,
+            request.body,
             None,
             _request_timeout=(CONNECT_SECONDS, read_seconds),
         )

@@ -1,6 +1,7 @@
 """Putting pods of a class onto existing rows: nodes, launching capacity, nodes given back."""
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 
@@ -15,6 +16,7 @@ from reconciler.planner.placement.domains import (
 )
 from reconciler.planner.placement.filters import inter_pod_affinity
 from reconciler.planner.placement.kinds import HOSTNAME
+from reconciler.planner.placement.links import Links
 from reconciler.planner.placement.simulation import DEMAND, Simulation, Terms
 from reconciler.planner.placement.topology import uncertain_rows
 
@@ -58,65 +60,92 @@ def fill(
     links = sim.links(pod_class)
     if links.fits_nowhere or links.lacks_neighbour:
         return []
-    keys = shared_keys(links)
-    if keys:
-        return _fill_in_rounds(sim, pod_class, count, among, order, keys, terms)
-    return _fill_rows(sim, pod_class, count, among, order, terms)
+    filling = _Filling(sim, pod_class, links, shared_keys(links), order, terms)
+    if filling.keys:
+        return filling.in_rounds(count, among)
+    return filling.rows(count, among)
 
 
-def _fill_in_rounds(
-    sim: Simulation,
-    pod_class: PodClass,
-    count: int,
-    among: BoolArray,
-    order: IntArray,
-    keys: tuple[str, ...],
-    terms: Terms,
-) -> list[tuple[int, int]]:
-    """Fill the places of these topology keys; a spread over nodes lets one round open the next."""
-    links = sim.links(pod_class)
-    places = _fill_near if links.affinity else _fill_places
-    by_hostname = any(rule.counter.topology.key == HOSTNAME for rule in links.spread)
-    taken: list[tuple[int, int]] = []
-    for _ in range(_ROUNDS_MAX if by_hostname else 1):
-        parts = places(sim, pod_class, count, among, order, keys, terms)
-        taken += parts
-        count -= sum(amount for _, amount in parts)
-        if count <= 0 or not parts:
-            break
-    return taken
+class _Filling(NamedTuple):
+    """Fills rows with pods of one class. Its methods return (row, amount) in the order of use."""
 
+    sim: Simulation
+    pod_class: PodClass
+    links: Links
+    """The rules of the class."""
+    keys: tuple[str, ...]
+    """The topology keys of rules by which rows share domains."""
+    order: IntArray
+    """Rows, in the order in which to fill them."""
+    terms: Terms
 
-def _fill_rows(
-    sim: Simulation,
-    pod_class: PodClass,
-    count: int,
-    among: BoolArray,
-    order: IntArray,
-    terms: Terms,
-) -> list[tuple[int, int]]:
-    """Fill rows in order; the first pod of an affinity group is placed alone."""
-    links = sim.links(pod_class)
-    taken: list[tuple[int, int]] = []
-    for _ in range(1 if links.plain else _ROUNDS_MAX):
-        room = np.where(among, sim.room(pod_class, terms), 0)
-        alone = links.affinity and not _group_exists(sim, pod_class)
-        if alone:
-            room = np.minimum(room, 1)
-        rows, amounts = take_in_order(room, order, min(count, 1) if alone else count)
-        if not len(rows):
-            break
-        sim.place(pod_class, rows, amounts)
-        taken.extend(zip(rows.tolist(), amounts.tolist(), strict=True))
-        count -= int(amounts.sum())
+    def in_rounds(self, count: int, among: BoolArray) -> list[tuple[int, int]]:
+        """Fill the places of the keys; a spread over nodes lets one round open the next."""
+        places = self._near if self.links.affinity else self._places
+        by_hostname = any(rule.counter.topology.key == HOSTNAME for rule in self.links.spread)
+        taken: list[tuple[int, int]] = []
+        for _ in range(_ROUNDS_MAX if by_hostname else 1):
+            parts = places(count, among)
+            taken += parts
+            count -= sum(amount for _, amount in parts)
+            if count <= 0 or not parts:
+                break
+        return taken
+
+    def rows(self, count: int, among: BoolArray) -> list[tuple[int, int]]:
+        """Fill rows in order; the first pod of an affinity group is placed alone."""
+        taken: list[tuple[int, int]] = []
+        for _ in range(1 if self.links.plain else _ROUNDS_MAX):
+            room = np.where(among, self.sim.room(self.pod_class, self.terms), 0)
+            alone = self.links.affinity and not _group_exists(self.links)
+            if alone:
+                room = np.minimum(room, 1)
+            rows, amounts = take_in_order(room, self.order, min(count, 1) if alone else count)
+            if not len(rows):
+                break
+            self.sim.place(self.pod_class, rows, amounts)
+            taken.extend(zip(rows.tolist(), amounts.tolist(), strict=True))
+            count -= int(amounts.sum())
+            if count <= 0:
+                break
+        return taken
+
+    def _near(self, count: int, among: BoolArray) -> list[tuple[int, int]]:
+        """Fill rows of known zones together, then the others one by one: each is its own zone.
+
+        If all must share a node, the first pod determines it for the rest.
+        """
+        if count > 1 and self.links.shares_node and not _group_exists(self.links):
+            first = self._near(1, among)
+            return first + self._near(count - 1, among) if first else []
+        unknown = np.zeros(self.sim.rows, dtype=np.bool_)
+        for counter in self.links.affinity:
+            unknown |= uncertain_rows(counter.topology)
+        taken = self._places(count, among & ~unknown)
+        count -= sum(amount for _, amount in taken)
         if count <= 0:
-            break
-    return taken
+            return taken
+        alone_in = among & unknown
+        alone_in &= local_room(self.sim, self.pod_class, self.terms) > 0
+        for row in self.order[alone_in[self.order]].tolist():
+            if count <= 0:
+                break
+            alone = np.zeros(self.sim.rows, dtype=np.bool_)
+            alone[row] = True
+            parts = self._places(count, alone)
+            taken += parts
+            count -= sum(amount for _, amount in parts)
+        return taken
+
+    def _places(self, count: int, among: BoolArray) -> list[tuple[int, int]]:
+        """Do what `fill_evenly` does, with the class's room on rows of `among`."""
+        room = np.where(among, local_room(self.sim, self.pod_class, self.terms), 0)
+        return fill_evenly(self.sim, self.pod_class, count, room, self.order, self.keys, self.terms)
 
 
-def _group_exists(sim: Simulation, pod_class: PodClass) -> bool:
+def _group_exists(links: Links) -> bool:
     """Return whether any pod of the class's affinity group runs; the first determines the place."""
-    return any(counter.total for counter in sim.links(pod_class).affinity)
+    return any(counter.total for counter in links.affinity)
 
 
 def without_torn(
@@ -135,7 +164,7 @@ def without_torn(
     links = sim.links(pod_class)
     if links.spread or not (links.shares_node and links.affinity_itself):
         return among
-    if _group_exists(sim, pod_class):
+    if _group_exists(links):
         return among
     return among & (sim.room(pod_class) >= min(count, elsewhere()))
 
@@ -155,58 +184,6 @@ def rules_room(sim: Simulation, pod_class: PodClass, room: IntArray) -> IntArray
         return room
     room = inter_pod_affinity.anti_affinity_room(links, room)
     return sim.counter_room(links.only(HOSTNAME), room)
-
-
-def _fill_near(
-    sim: Simulation,
-    pod_class: PodClass,
-    count: int,
-    among: BoolArray,
-    order: IntArray,
-    keys: tuple[str, ...],
-    terms: Terms,
-) -> list[tuple[int, int]]:
-    """Fill rows of known zones together, then the others one by one: each is its own zone.
-
-    If all must share a node, the first pod determines it for the rest.
-    """
-    if count > 1 and sim.links(pod_class).shares_node and not _group_exists(sim, pod_class):
-        first = _fill_near(sim, pod_class, 1, among, order, keys, terms)
-        if not first:
-            return []
-        return first + _fill_near(sim, pod_class, count - 1, among, order, keys, terms)
-    unknown = np.zeros(sim.rows, dtype=np.bool_)
-    for counter in sim.links(pod_class).affinity:
-        unknown |= uncertain_rows(counter.topology)
-    taken = _fill_places(sim, pod_class, count, among & ~unknown, order, keys, terms)
-    count -= sum(amount for _, amount in taken)
-    if count <= 0:
-        return taken
-    alone_in = among & unknown
-    alone_in &= local_room(sim, pod_class, terms) > 0
-    for row in order[alone_in[order]].tolist():
-        if count <= 0:
-            break
-        alone = np.zeros(sim.rows, dtype=np.bool_)
-        alone[row] = True
-        parts = _fill_places(sim, pod_class, count, alone, order, keys, terms)
-        taken += parts
-        count -= sum(amount for _, amount in parts)
-    return taken
-
-
-def _fill_places(
-    sim: Simulation,
-    pod_class: PodClass,
-    count: int,
-    among: BoolArray,
-    order: IntArray,
-    keys: tuple[str, ...],
-    terms: Terms,
-) -> list[tuple[int, int]]:
-    """Do what `fill_evenly` does, with the class's room on rows of `among`."""
-    room = np.where(among, local_room(sim, pod_class, terms), 0)
-    return fill_evenly(sim, pod_class, count, room, order, keys, terms)
 
 
 def fill_evenly(

@@ -1,6 +1,6 @@
 """Finds the root modules of the checkout that a pipeline runs in."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -69,10 +69,14 @@ def roots_of_checkout(
     files = checkout.files(".")
     every = {target.config_path for target in changed_roots(files, configs, output)}
     there = {path for path in every if Path(path).is_file()}
-    # A pull request may add a Region, of which nothing is rendered yet.
-    seen = set() if rendered else there if changed is None else there & set(changed)
-    further = {path: _further_regions_of(path) for path in seen}
-    named = {} if changed is None else {path: _files_named_by(path) for path in there}
+    named: dict[str, tuple[str, ...]] = {}
+    examined = there
+    if changed is not None:
+        named = {path: _files_named_by(path) for path in there}
+        examined = there & set(changed)
+    further: dict[str, tuple[str, ...]] = {}
+    if not rendered:  # A pull request may add a Region, of which nothing is rendered yet.
+        further = {path: _further_regions_of(path) for path in examined}
     roots = tuple(
         CheckoutRoot(target=target, cluster=_cluster_of(target.config_path))
         for target in changed_roots(files, configs, output, changed, further, named)
@@ -81,19 +85,24 @@ def roots_of_checkout(
         and (not removing or _approves_removals(target.config_path))
     )
     removed = gone_configs(files, configs, changed or ())
-    others = there & set(changed or ()) if removed else set()
-    contents = {path: content for path in others if (content := _content_of(path))}
-    moved = {
-        path: new
-        for path in removed
-        if (new := moved_to(checkout.content_at(".", since, path) or b"", contents))
-    }
+    moved = _moved(checkout, since, removed, there & set(changed or ()))
     return CheckoutRoots(
         roots=roots,
         gone=tuple(path for path in removed if path not in moved),
         moved=moved,
         overlooked=(*_missing(configs), *overlooked(files, checkout.submodules("."), configs)),
     )
+
+
+def _moved(
+    checkout: GitCheckout, since: str, removed: Sequence[str], changed: Collection[str]
+) -> dict[str, str]:
+    """Return where removed configs moved to, by their former path; `changed` may hold them now."""
+    if not removed:
+        return {}
+    contents = {path: content for path in changed if (content := _content_of(path))}
+    before = {path: checkout.content_at(".", since, path) or b"" for path in removed}
+    return {path: new for path in removed if (new := moved_to(before[path], contents))}
 
 
 def _missing(configs: tuple[str, ...]) -> Iterator[str]:

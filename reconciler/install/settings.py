@@ -157,6 +157,10 @@ def _check_config(settings: InstallSettings, config: SectorConfig) -> None:
         )
     if config.kubeconfig:
         raise UsageError("kubeconfig", "a pod has no such file", "take it out of the config")
+    if config.kube_context:
+        raise UsageError(
+            "kube_context", "a pod has no kubeconfig with contexts", "take it out of the config"
+        )
     if config.recording.path and not config.recording.path.startswith(BUCKET_SCHEME):
         raise UsageError(
             "recording.path", "the pods have no disk to record on", "name s3://BUCKET/PREFIX"

@@ -245,6 +245,7 @@ def test_values_that_would_not_run_are_refused(
         ("leader_election: {namespace: kube-system}", {}, "write Leases in"),
         ("notifications: {slack_hook: https://hooks.example/hunter2}", {}, "a secret"),
         ("kubeconfig: /home/me/.kube/config", {}, "a pod has no such file"),
+        ("kube_context: prod", {}, "no kubeconfig with contexts"),
         ("recording: {path: /data}", {}, "recording.path"),
         ("recording: {", {}, "is not valid YAML"),
         ("", {"extraEnv": [{"name": "RECONCILER_LEADER_ELECT", "value": "false"}]}, "extraEnv"),

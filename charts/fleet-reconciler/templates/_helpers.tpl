@@ -56,6 +56,9 @@
 {{- if $config.kubeconfig -}}
 {{- fail "config: kubeconfig: a pod has no such file: take it out of the config" -}}
 {{- end -}}
+{{- if $config.kube_context -}}
+{{- fail "config: kube_context: a pod has no kubeconfig with contexts: take it out of the config" -}}
+{{- end -}}
 {{- $recording := include "fleet-reconciler.section" (dict "Values" .Values "name" "recording") | fromJson -}}
 {{- if and $recording.path (not (hasPrefix "s3://" (toString $recording.path))) -}}
 {{- fail "config: recording.path: the pods have no disk to record on: name s3://BUCKET/PREFIX" -}}

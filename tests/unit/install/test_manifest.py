@@ -200,6 +200,7 @@ def test_sector_that_may_be_empty_is_refused(sector: str, why: str) -> None:
     [
         ("notifications: {slack_hook: https://hooks.example/x}\n", {}, "secret"),
         ("kubeconfig: a\n", {}, "a pod has no such file"),
+        ("kube_context: prod\n", {}, "no kubeconfig with contexts"),
         ("leader_election: {enabled: no}\n", {}, "both act"),
         ("leader_election: {namespace: kube-system}\n", {}, "write Leases in"),
         ("recording: {path: /data}\n", {}, "no disk to record on"),

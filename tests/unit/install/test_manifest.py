@@ -11,6 +11,7 @@ import yaml
 from reconciler.config.loader import parse_config
 from reconciler.install.manifest import render_manifest, to_block
 from reconciler.install.settings import (
+    TOKEN_FILE,
     Gitops,
     Identity,
     check,
@@ -120,6 +121,7 @@ def test_token_of_the_secret_is_a_file_where_the_page_says_it_is() -> None:
     (mount,) = (m for m in pod["containers"][0]["volumeMounts"] if m["name"] == "token")
     file = f"{mount['mountPath']}/{volume['secret']['items'][0]['path']}"
     page = (Path(__file__).parents[3] / "docs" / "install.md").read_text()
+    assert file == TOKEN_FILE
     assert f"listen_token_file: {file}`" in page
 
 
@@ -201,6 +203,8 @@ def test_sector_that_may_be_empty_is_refused(sector: str, why: str) -> None:
         ("notifications: {slack_hook: https://hooks.example/x}\n", {}, "secret"),
         ("kubeconfig: a\n", {}, "a pod has no such file"),
         ("kube_context: prod\n", {}, "no kubeconfig with contexts"),
+        ("listen_token_file: /var/run/token\n", {}, "the pods have no such file"),
+        ("listen_token_file: token\n", {}, "the pods have no such file"),
         ("leader_election: {enabled: no}\n", {}, "both act"),
         ("leader_election: {namespace: kube-system}\n", {}, "write Leases in"),
         ("recording: {path: /data}\n", {}, "no disk to record on"),

@@ -6,7 +6,7 @@ import typer
 
 from reconciler.cli.options import gitops as second_loop
 from reconciler.cli.options import verbosity
-from reconciler.cli.options.config_argument import ConfigArgument
+from reconciler.cli.options.config_argument import ConfigArgument, config_or_variable
 from reconciler.cli.options.planning import CatalogueOption, ContextOption, PodNamespaceOption
 from reconciler.model.errors import UsageError
 
@@ -148,7 +148,7 @@ def command(
     # False would count as not given.
     elect = {} if leader_elect is None else {"leader-elect": str(leader_elect).lower()}
     options = RunOptions(
-        config=config_file or config,
+        config=config_or_variable(ctx, config, config_file),
         flags={**flags, **elect, "verbosity": verbosity.current()},
         once=once,
         gitops=_gitops(given) if gitops else None,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from reconciler.cli.options.config_argument import ConfigArgument
+from reconciler.cli.options.config_argument import ConfigArgument, config_or_variable
 from reconciler.cli.options.running_program import StatusUrlOption, TokenFileOption, program_of
 from reconciler.cli.terminal.messages import tell_error
 from reconciler.cli.terminal.output import Output, OutputOption, print_data, wanted
@@ -25,6 +25,7 @@ Json = dict[str, Any]
 
 
 def command(
+    ctx: typer.Context,
     config_file: ConfigArgument = None,
     *,
     listen: StatusUrlOption = None,
@@ -53,7 +54,8 @@ def command(
     from reconciler.web.client import ask_status  # noqa: PLC0415 - slow to load
 
     # With an address no config is needed: any cluster's program may run there.
-    asked = program_of(listen, listen_token_file, config_file or config, cluster="any")
+    named = config_or_variable(ctx, config, config_file) or config
+    asked = program_of(listen, listen_token_file, named, cluster="any")
     address, token = asked.address, asked.token
     form = wanted(output)
     if watch:

@@ -30,6 +30,18 @@ FLAGS: Final = (
     "lease_namespace",
 )
 """Options that are also keys of the config."""
+OF_THE_SECOND_LOOP: Final = (
+    "repository",
+    "branch",
+    "gitops_config",
+    "out",
+    "interval",
+    "mode",
+    "clone",
+    "forge",
+    "forge_api",
+)
+"""Options that nothing reads without --gitops."""
 
 ConfigOption = Annotated[
     str | None,
@@ -143,6 +155,8 @@ def command(
     """
     from reconciler.bootstrap.capacity_loop.run import RunOptions, run_capacity_loop  # noqa: PLC0415 - heavy
 
+    if not gitops:
+        second_loop.refuse_unread(ctx, OF_THE_SECOND_LOOP, "--gitops")
     given: dict[str, Any] = ctx.params
     flags = {name.replace("_", "-"): given[name] for name in FLAGS}
     # False would count as not given.

@@ -1,4 +1,4 @@
-"""Options that contradict each other end a command before it begins."""
+"""Options that contradict each other, or that nothing reads, end a command at its beginning."""
 
 from pathlib import Path
 
@@ -40,3 +40,36 @@ def test_argument_outranks_the_variable(
     monkeypatch.setenv("RECONCILER_CONFIG", "staging.yaml")
     assert run(command) == 2
     assert capsys.readouterr().err.startswith("error: production.yaml: no such file")
+
+
+@pytest.mark.parametrize(
+    ("command", "needed"),
+    [
+        (["run", "--repository", "https://git.example/c.git"], "--gitops"),
+        (["run", "--branch", "main"], "--gitops"),
+        (["run", "--gitops-config", "clusters/*/sectors.yaml"], "--gitops"),
+        (["manifest", "--image", "a:1", "--branch", "production"], "--repository"),
+        (["manifest", "--image", "a:1", "--mode", "pull-request"], "--repository"),
+        (["manifest", "--image", "a:1", "--gitops-config", "a.yaml"], "--repository"),
+        (["manifest", "--image", "a:1", "--out", "fleets"], "--repository"),
+    ],
+)
+def test_option_of_a_second_loop_that_does_not_run_is_refused(
+    command: list[str], needed: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Whoever gives them believes that commits come into force."""
+    assert run(command) == 2
+    said = capsys.readouterr().err
+    assert "is for the second loop, which does not run" in said
+    assert f"(add {needed})" in said
+
+
+def test_variables_of_the_second_loop_are_for_every_command(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """A profile that has them must not keep a dry run from beginning."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("RECONCILER_GIT_REPOSITORY", "https://git.example/c.git")
+    monkeypatch.setenv("RECONCILER_GIT_BRANCH", "production")
+    assert run(["run", "--dry-run"]) == 2
+    assert capsys.readouterr().err.startswith("error: sectors.yaml: no such file")

@@ -47,7 +47,8 @@ def command(
 ) -> None:
     """Save what a planning cycle observes, for offline planning and bug reports.
 
-    Left out: env values, commands, arguments, foreign annotations, user data. Nothing is changed.
+    Left out: env values, commands, arguments, foreign annotations, user data, and parameters of
+    storage. Nothing is changed.
     """
     from reconciler.bootstrap.snapshot import save_snapshot  # noqa: PLC0415 - slow to load
 

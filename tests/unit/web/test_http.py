@@ -226,6 +226,13 @@ def test_fleet_that_is_gone_leaves_the_metrics(scene: Scene) -> None:
     assert 'fleet="old"' not in scene.ask("/metrics")[2]
 
 
+def test_longest_pause_is_what_the_age_of_a_success_is_measured_by(scene: Scene) -> None:
+    """A loop that pauses for a quarter of an hour is not stalled after five minutes."""
+    assert scene.metric("fleet_reconciler_longest_pause_seconds") == 20
+    scene.board.config_loaded(ConfigInForce(file="sectors.yaml", sleep_seconds=900.0))
+    assert scene.metric("fleet_reconciler_longest_pause_seconds") == 900
+
+
 def test_age_of_the_last_success_grows_while_cycles_fail(scene: Scene) -> None:
     """The one number to alert on."""
     scene.clock.advance(400)

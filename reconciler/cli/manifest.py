@@ -104,7 +104,7 @@ def command(
     if not repository:
         refuse_unread(ctx, ("branch", "mode", "gitops_config", "out"), "--repository")
     config = config_of(config, config_file)
-    content = decode(read_config_bytes(config))
+    content = read_config_bytes(config)
     folder = Path() if config == "-" else Path(config).parent
     named = stated_cluster_name(cluster_name)
     loaded = parse_config(content, name=config, cluster_name=named, directory=folder)
@@ -116,7 +116,7 @@ def command(
         return
     settings = InstallSettings(
         cluster=loaded.cluster,
-        config=content,
+        config=decode(content),
         image=_image(image),
         namespace=namespace,
         identity=Identity.parsed(identity or "none"),

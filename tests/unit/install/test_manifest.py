@@ -306,6 +306,22 @@ def test_command_refuses_in_one_line_with_exit_code_2(
     assert done.stderr.count("\n") == 1
 
 
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [(CONFIG.encode("utf-16"), "not UTF-8"), (b"#" * (1 << 20) + b"\n", "larger than 1 MiB")],
+)
+def test_config_that_is_no_text_is_a_fault_of_the_config(
+    tmp_path: Path, content: bytes, why: str
+) -> None:
+    """The error was the name of a class, with the advice to look at a traceback."""
+    (tmp_path / "other.yaml").write_bytes(content)
+    done = run(tmp_path, "--config", "other.yaml")
+    assert (done.returncode, done.stdout) == (2, ""), done.stderr
+    assert done.stderr.startswith("error: other.yaml:1:1: config/syntax: ")
+    assert why in done.stderr
+    assert "traceback" not in done.stderr
+
+
 def test_keys_of_the_secret_are_where_ssh_and_git_look_for_them() -> None:
     """A repository by ssh needs a key and the host's own; without them no fetch ever succeeds."""
     made = settings(gitops=Gitops(repository="git@git.example:team/fleets.git"))

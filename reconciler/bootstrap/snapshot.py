@@ -1,8 +1,10 @@
 """Saves what a live cycle would see, in the formats of offline planning."""
 
+import re
 from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
+from typing import Final
 
 from reconciler.adapters.aws import home_region
 from reconciler.adapters.kubernetes import KubernetesCluster, connect, lease_home
@@ -12,7 +14,7 @@ from reconciler.bootstrap.planning.providers import observed, providers_of
 from reconciler.config.environment import Flags
 from reconciler.machine.whole_file import put_whole
 from reconciler.model.errors import Forbidden, InputError
-from reconciler.model.ids import Region
+from reconciler.model.ids import REGION_FORM, Region
 from reconciler.records.aws import Answer
 from reconciler.records.snapshot import (
     CLUSTER_FILE,
@@ -20,7 +22,9 @@ from reconciler.records.snapshot import (
     encode_cluster_snapshot,
 )
 
-AWS_FILES = "aws-*.json"
+_AWS_FILE: Final = re.compile(rf"aws-{REGION_FORM}(?:-[\w-]+-(?:history|active))?\.json")
+"""The names that `cloud_snapshot_files` gives. Others that begin like them, such as
+`aws-auth.json`, are somebody else's."""
 
 
 def save_snapshot(file: str, flags: Flags, directory: Path) -> tuple[Path, ...]:
@@ -60,20 +64,30 @@ def save_snapshot(file: str, flags: Flags, directory: Path) -> tuple[Path, ...]:
         KubernetesCluster(connect(config.kubeconfig, config.kube_context), lease_home=home)
     ) as cluster:
         files = {CLUSTER_FILE: encode_cluster_snapshot(cluster.raw()), **files}
-    return _write(files, directory)
+    return write_snapshot(files, directory)
 
 
-def _write(files: Mapping[str, bytes], directory: Path) -> tuple[Path, ...]:
-    """Write all files, readable by their owner only: names of workloads are confidential."""
+def write_snapshot(files: Mapping[str, bytes], directory: Path) -> tuple[Path, ...]:
+    """Write all files, readable by their owner only: names of workloads are confidential.
+
+    Then the files that an older snapshot of other regions or fleets has left are removed.
+
+    Returns:
+        The files, in their order.
+
+    Raises:
+        InputError: The directory cannot be written to.
+    """
     try:
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-        for old in directory.glob(AWS_FILES):
-            if old.name not in files:
+        written = tuple(_write_file(directory / name, body) for name, body in files.items())
+        for old in directory.iterdir():
+            if _AWS_FILE.fullmatch(old.name) and old.name not in files:
                 old.unlink()
-        return tuple(_write_file(directory / name, body) for name, body in files.items())
     except OSError as error:
         where = str(error.filename or directory)
         raise InputError(where, f"cannot be written: {error.strerror}") from error
+    return written
 
 
 def _write_file(path: Path, body: bytes) -> Path:

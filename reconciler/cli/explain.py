@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from reconciler.cli.options import planning as options
+from reconciler.cli.options.config_argument import is_on_the_command_line
 from reconciler.cli.options.running_program import StatusUrlOption, TokenFileOption, program_of
 from reconciler.cli.options.several import SeveralFiles
 from reconciler.cli.terminal.output import Output, OutputOption, wanted
@@ -72,8 +73,7 @@ def _command(field: str, metavar: str, text: str, doc: str) -> Callable[..., Non
         }
         request = options.request_of(config, cluster, aws, now, **flags)
         asked = Questions(**{field: tuple(names)})
-        source = ctx.get_parameter_source("status_url")
-        is_named = source is not None and source.name == "COMMANDLINE"
+        is_named = is_on_the_command_line(ctx, "status_url")
         _answer(request, asked, _Program(status_url, listen_token_file, is_named), output)
 
     command.__doc__ = doc

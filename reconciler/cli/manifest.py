@@ -9,7 +9,11 @@ import typer
 
 from reconciler import __version__
 from reconciler.cli.options.config_argument import ConfigArgument, config_of
-from reconciler.cli.options.gitops import SecondLoopConfigsOption, SecondLoopOutOption
+from reconciler.cli.options.gitops import (
+    SecondLoopConfigsOption,
+    SecondLoopOutOption,
+    refuse_unread,
+)
 from reconciler.cli.terminal.output import print_document
 from reconciler.config.catalogue import FILE_MAX_BYTES
 from reconciler.config.environment import stated_cluster_name
@@ -37,6 +41,7 @@ reconciler manifest --config sectors.yaml --sector coordinate --image REGISTRY/f
 
 
 def command(
+    ctx: typer.Context,
     config_file: ConfigArgument = None,
     *,
     config: Annotated[
@@ -96,8 +101,10 @@ def command(
     PodDisruptionBudget. The same options give the same bytes. With --iam-policy it prints what
     the role needs in AWS instead, and needs no --image.
     """
+    if not repository:
+        refuse_unread(ctx, ("branch", "mode", "gitops_config", "out"), "--repository")
     config = config_of(config, config_file)
-    content = decode(read_config_bytes(config))
+    content = read_config_bytes(config)
     folder = Path() if config == "-" else Path(config).parent
     named = stated_cluster_name(cluster_name)
     loaded = parse_config(content, name=config, cluster_name=named, directory=folder)
@@ -109,7 +116,7 @@ def command(
         return
     settings = InstallSettings(
         cluster=loaded.cluster,
-        config=content,
+        config=decode(content),
         image=_image(image),
         namespace=namespace,
         identity=Identity.parsed(identity or "none"),

@@ -6,7 +6,7 @@ import typer
 
 from reconciler.cli.options import gitops as second_loop
 from reconciler.cli.options import verbosity
-from reconciler.cli.options.config_argument import ConfigArgument
+from reconciler.cli.options.config_argument import ConfigArgument, config_or_variable
 from reconciler.cli.options.planning import CatalogueOption, ContextOption, PodNamespaceOption
 from reconciler.model.errors import UsageError
 
@@ -30,6 +30,18 @@ FLAGS: Final = (
     "lease_namespace",
 )
 """Options that are also keys of the config."""
+OF_THE_SECOND_LOOP: Final = (
+    "repository",
+    "branch",
+    "gitops_config",
+    "out",
+    "interval",
+    "mode",
+    "clone",
+    "forge",
+    "forge_api",
+)
+"""Options that nothing reads without --gitops."""
 
 ConfigOption = Annotated[
     str | None,
@@ -143,12 +155,14 @@ def command(
     """
     from reconciler.bootstrap.capacity_loop.run import RunOptions, run_capacity_loop  # noqa: PLC0415 - heavy
 
+    if not gitops:
+        second_loop.refuse_unread(ctx, OF_THE_SECOND_LOOP, "--gitops")
     given: dict[str, Any] = ctx.params
     flags = {name.replace("_", "-"): given[name] for name in FLAGS}
     # False would count as not given.
     elect = {} if leader_elect is None else {"leader-elect": str(leader_elect).lower()}
     options = RunOptions(
-        config=config_file or config,
+        config=config_or_variable(ctx, config, config_file),
         flags={**flags, **elect, "verbosity": verbosity.current()},
         once=once,
         gitops=_gitops(given) if gitops else None,

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from reconciler.cli.options.config_argument import ConfigArgument
+from reconciler.cli.options.config_argument import ConfigArgument, config_or_variable
 from reconciler.cli.options.planning import ContextOption
 from reconciler.cli.terminal.output import Output, OutputOption, print_data, print_line, wanted
 from reconciler.cli.terminal.progress_line import working
@@ -19,6 +19,7 @@ EXAMPLE = (
 
 
 def command(
+    ctx: typer.Context,
     config_file: ConfigArgument = None,
     *,
     out: Annotated[
@@ -46,11 +47,12 @@ def command(
 ) -> None:
     """Save what a planning cycle observes, for offline planning and bug reports.
 
-    Left out: env values, commands, arguments, foreign annotations, user data. Nothing is changed.
+    Left out: env values, commands, arguments, foreign annotations, user data, and parameters of
+    storage. Nothing is changed.
     """
     from reconciler.bootstrap.snapshot import save_snapshot  # noqa: PLC0415 - slow to load
 
-    config = config_file or config
+    config = config_or_variable(ctx, config, config_file) or config
     flags = {
         "cluster-name": cluster_name,
         "regions": regions,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from reconciler.cli.options.config_argument import ConfigArgument
+from reconciler.cli.options.config_argument import ConfigArgument, config_or_variable
 from reconciler.cli.options.running_program import StatusUrlOption, TokenFileOption, program_of
 from reconciler.cli.terminal.messages import tell_error
 from reconciler.cli.terminal.output import Output, OutputOption, print_data, wanted
@@ -16,7 +16,7 @@ from reconciler.config.loader import DEFAULT_FILE
 from reconciler.model.errors import PortError
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
+    from rich.console import Console, RenderableType
 
 
 EXAMPLE = "reconciler status --listen 127.0.0.1:9235 --output json"
@@ -25,6 +25,7 @@ Json = dict[str, Any]
 
 
 def command(
+    ctx: typer.Context,
     config_file: ConfigArgument = None,
     *,
     listen: StatusUrlOption = None,
@@ -53,7 +54,8 @@ def command(
     from reconciler.web.client import ask_status  # noqa: PLC0415 - slow to load
 
     # With an address no config is needed: any cluster's program may run there.
-    asked = program_of(listen, listen_token_file, config_file or config, cluster="any")
+    named = config_or_variable(ctx, config, config_file) or config
+    asked = program_of(listen, listen_token_file, named, cluster="any")
     address, token = asked.address, asked.token
     form = wanted(output)
     if watch:
@@ -77,22 +79,43 @@ def watched(ask: Callable[[], Json], form: Output, interval_seconds: float) -> N
 
     A failed one is shown, and asked for again.
     """
-    from rich.live import Live  # noqa: PLC0415 - slow to load
+    from reconciler.cli.views.status import console  # noqa: PLC0415 - slow to load
 
-    from reconciler.cli.views.status import console  # noqa: PLC0415 - as above
-
-    pause = Event()
     if form is not Output.TABLE:
         # One document after another, as `kubectl get --watch -o json` prints.
-        while not reader_ended():
-            try:
-                print_data(ask(), form, indent=None)
-                sys.stdout.flush()
-            except PortError as error:
-                tell_error(error)
-            pause.wait(interval_seconds)
+        _repeated(lambda: _print_document(ask, form), interval_seconds)
         return
-    with Live(console=console(), auto_refresh=False, vertical_overflow="visible") as live:
+    screen = console()
+    if screen.is_terminal and not screen.is_dumb_terminal:
+        _in_place(ask, screen, interval_seconds)
+        return
+    # Where nothing can be overwritten, one table after another, with an empty line between them.
+    _repeated(lambda: screen.print(_shown(ask), end="\n\n"), interval_seconds)
+
+
+def _repeated(show: Callable[[], None], interval_seconds: float) -> None:
+    """Show something again and again, until the reader of standard output has ended."""
+    pause = Event()
+    while not reader_ended():
+        show()
+        sys.stdout.flush()
+        pause.wait(interval_seconds)
+
+
+def _print_document(ask: Callable[[], Json], form: Output) -> None:
+    """Print one answer for programs; why there is none goes to standard error."""
+    try:
+        print_data(ask(), form, indent=None)
+    except PortError as error:
+        tell_error(error)
+
+
+def _in_place(ask: Callable[[], Json], screen: "Console", interval_seconds: float) -> None:
+    """Show answers on a terminal, each in the place of the one before."""
+    from rich.live import Live  # noqa: PLC0415 - slow to load
+
+    pause = Event()
+    with Live(console=screen, auto_refresh=False, vertical_overflow="visible") as live:
         while True:
             live.update(_shown(ask), refresh=True)
             pause.wait(interval_seconds)

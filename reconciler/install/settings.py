@@ -24,6 +24,8 @@ CONFIG_MAP_BYTES_MAX: Final = 1 << 20
 https://kubernetes.io/docs/concepts/configuration/configmap/."""
 ROLE: Final = re.compile(r"arn:aws[a-z-]*:iam::\d{12}:role/[\w+=,.@/-]{1,512}")
 BUCKET_SCHEME: Final = "s3://"
+TOKEN_FILE: Final = "/etc/fleet-reconciler-token/listen-token"  # noqa: S105 - a path
+"""Where the Deployment mounts the key `listen-token` of the Secret."""
 NAMESPACE_MAX: Final = 63
 _NAMESPACE: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 _PRIORITY_CLASS: Final = re.compile(r"[a-z0-9]([-.a-z0-9]{0,251}[a-z0-9])?")
@@ -157,6 +159,14 @@ def _check_config(settings: InstallSettings, config: SectorConfig) -> None:
         )
     if config.kubeconfig:
         raise UsageError("kubeconfig", "a pod has no such file", "take it out of the config")
+    if config.kube_context:
+        raise UsageError(
+            "kube_context", "a pod has no kubeconfig with contexts", "take it out of the config"
+        )
+    if config.listen_token_file not in {None, TOKEN_FILE}:
+        raise UsageError(
+            "listen_token_file", "the pods have no such file", f"{TOKEN_FILE} is the Secret's"
+        )
     if config.recording.path and not config.recording.path.startswith(BUCKET_SCHEME):
         raise UsageError(
             "recording.path", "the pods have no disk to record on", "name s3://BUCKET/PREFIX"

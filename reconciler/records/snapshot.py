@@ -1,7 +1,7 @@
 """Snapshot files: API answers as they were, without secrets, readable by `reconciler plan`.
 
 What planning does not read and may hold secrets is left out, rather than searched for them: env
-values, commands and arguments, foreign annotations, messages, user data.
+values, commands and arguments, foreign annotations, messages, user data, parameters of storage.
 """
 
 import json
@@ -31,6 +31,8 @@ ANNOTATION_PREFIXES = (
 """Annotations that a decision reads; others (last-applied-configuration) hold whole manifests."""
 
 CONTAINER_FIELDS = frozenset({"name", "image", "resources", "ports", "restartPolicy"})
+STORAGE_FIELDS = frozenset({"mountOptions", "parameters", "volumeAttributes"})
+"""What storage drivers read of classes and volumes: some take a password there."""
 USER_DATA = frozenset({"UserData", "userData", "ResponseMetadata"})
 
 
@@ -65,7 +67,7 @@ def cloud_snapshot_files(region: Region, answers: Iterable[Answer]) -> dict[str,
 
 def strip_object(found: Mapping[str, Any]) -> Json:
     """Return a Kubernetes object without secrets; it decodes to the same value as before."""
-    result = dict(found)
+    result = {key: value for key, value in found.items() if key not in STORAGE_FIELDS}
     result["metadata"] = _metadata(found.get("metadata"))
     spec, status = found.get("spec"), found.get("status")
     if isinstance(status, Mapping):
@@ -103,13 +105,21 @@ def _spec(spec: Mapping[str, Any]) -> Json:
             result[key] = [_container(each) for each in spec[key]]
     if isinstance(spec.get("volumes"), list):
         result["volumes"] = [
-            _without(each, frozenset({"volumeAttributes"})) for each in spec["volumes"]
+            _volume(each) if isinstance(each, Mapping) else each for each in spec["volumes"]
         ]
-    if isinstance(spec.get("csi"), Mapping):
-        result["csi"] = _without(spec["csi"], frozenset({"volumeAttributes"}))
+    result = _volume(result)
     template = spec.get("template")
     if isinstance(template, Mapping):
         result["template"] = strip_object(template)
+    return result
+
+
+def _volume(volume: Mapping[str, Any]) -> Json:
+    """Return a pod's volume, or the spec of a PersistentVolume, without what its driver reads."""
+    result = {key: value for key, value in volume.items() if key not in STORAGE_FIELDS}
+    for source, fields in (("csi", STORAGE_FIELDS), ("flexVolume", frozenset({"options"}))):
+        if isinstance(volume.get(source), Mapping):
+            result[source] = _without(volume[source], fields)
     return result
 
 

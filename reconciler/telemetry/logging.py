@@ -2,6 +2,7 @@
 
 import logging
 import os
+import re
 import sys
 from collections.abc import Iterable, Mapping, MutableMapping
 from contextlib import suppress
@@ -20,6 +21,11 @@ _FOREIGN_LEVELS: Final = (logging.ERROR, logging.WARNING, logging.INFO, logging.
 TEXT_MAX: Final = 16_384
 """The length of one text of an event: a traceback is shorter, and collectors of logs cut or refuse
 lines of some hundred kB."""
+
+_STEERING: Final = re.compile(
+    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]"
+)
+"""Control characters but tabs and line breaks, and what turns the direction of writing."""
 
 Event = MutableMapping[str, Any]
 
@@ -42,9 +48,10 @@ def set_up_logging(
             structlog.contextvars.merge_contextvars,
             structlog.processors.add_log_level,
             structlog.processors.TimeStamper(fmt="iso", utc=True, key="at"),
-            _exception_text if not terminal or verbosity < 3 else _unchanged,
+            # Always as text: the terminal's own form shows local variables, with what is secret.
+            structlog.processors.format_exc_info,
             _scrubbing(scrubber),
-            structlog.dev.ConsoleRenderer(colors=wants_colours(out)) if terminal else _as_json,
+            *(_for_terminals(wants_colours(out)) if terminal else (_as_json,)),
         ],
         wrapper_class=structlog.make_filtering_bound_logger(_of(_LEVELS, verbosity)),
         logger_factory=structlog.PrintLoggerFactory(cast(TextIO, _Unfailing(out))),
@@ -94,13 +101,17 @@ def _of(levels: tuple[int, ...], verbosity: int) -> int:
     return levels[min(max(verbosity, 0), len(levels) - 1)]
 
 
-def _unchanged(_logger: Any, _method: str, event: Event) -> Event:
+def _for_terminals(colours: bool) -> tuple[Any, ...]:  # noqa: FBT001 - structlog's word
+    """Return what makes coloured lines of events; values are quoted by structlog itself."""
+    return _traceback_escaped, structlog.dev.ConsoleRenderer(colors=colours)
+
+
+def _traceback_escaped(_logger: Any, _method: str, event: Event) -> Event:
+    """Escape what would steer the terminal in a traceback: errors quote names of strangers."""
+    text = event.get("exception")
+    if isinstance(text, str):
+        event["exception"] = _STEERING.sub(lambda found: repr(found[0])[1:-1], text)
     return event
-
-
-def _exception_text(_logger: Any, _method: str, event: Event) -> Event:
-    """Turn a traceback into text, so that it is masked like any other."""
-    return structlog.processors.format_exc_info(_logger, _method, event)
 
 
 def _scrubbing(scrubber: Scrubber) -> Any:

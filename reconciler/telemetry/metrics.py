@@ -49,6 +49,7 @@ GITOPS_STAGE: Final = _name("gitops_stage")
 GITOPS_SUCCESS_AGE: Final = _name("gitops_last_success_age_seconds")
 FLEET_DRIFT: Final = _name("fleet_drift")
 LAST_SUCCESS_AGE: Final = _name("last_success_age_seconds")
+LONGEST_PAUSE: Final = _name("longest_pause_seconds")
 ERRORS_IN_A_ROW: Final = _name("errors_in_a_row")
 CONFIG_RELOADS: Final = _name("config_reloads_total")
 CONFIG_ERRORS: Final = _name("config_errors_total")
@@ -126,6 +127,7 @@ ALL: Final = (
     GITOPS_STAGE,
     GITOPS_SUCCESS_AGE,
     LAST_SUCCESS_AGE,
+    LONGEST_PAUSE,
     ERRORS_IN_A_ROW,
     CONFIG_RELOADS,
     CONFIG_ERRORS,

@@ -47,6 +47,8 @@ class BoardCollector(Collector):
         yield _gauge(names.LEADER, "1 while this replica acts, 0 while it stands by.", leads)
         age = self._board.success_age_seconds()
         yield _gauge(names.LAST_SUCCESS_AGE, "Since the last cycle without an error.", age)
+        pause = view.config.sleep_seconds
+        yield _gauge(names.LONGEST_PAUSE, "Longest pause between two cycles.", pause)
         yield _of_trouble(verdict_of(self._board))
         if view.plan is not None:
             yield from _of_plan(view.plan)

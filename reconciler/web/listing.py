@@ -9,6 +9,7 @@ from reconciler.loops.workloads import Pending
 from reconciler.model.text import cut
 from reconciler.web.history import KINDS, Decision
 from reconciler.web.nodes import NodeRow
+from reconciler.web.overview import FleetRow
 
 TEXT_MAX: Final = 300
 """The length of one text in a list: names of pods or labels must not fill the page."""
@@ -27,12 +28,15 @@ class Query:
     """Text in a workload's name, state or reasons."""
     nodes: str = ""
     """Text in a node's name, fleet or reason."""
+    fleets: str = ""
+    """Text in a fleet's name, region, state or notes."""
     history: str = ""
     """Text in a decision."""
     kind: str = ""
     """A kind of decision; `failed` for failed ones."""
     workload_page: int = 1
     node_page: int = 1
+    fleet_page: int = 1
     decision_page: int = 1
 
     def link(self, anchor: str, **changed: str | int) -> str:
@@ -53,10 +57,12 @@ def query_of(target: str) -> Query:
     return Query(
         pods=given.get("pods", "")[:FILTER_MAX],
         nodes=given.get("nodes", "")[:FILTER_MAX],
+        fleets=given.get("fleets", "")[:FILTER_MAX],
         history=given.get("history", "")[:FILTER_MAX],
         kind=kind if kind in {*KINDS, "failed"} else "",
         workload_page=_number(given.get("workload_page", "")),
         node_page=_number(given.get("node_page", "")),
+        fleet_page=_number(given.get("fleet_page", "")),
         decision_page=_number(given.get("decision_page", "")),
     )
 
@@ -112,6 +118,18 @@ def shown_nodes(found: Sequence[NodeRow], query: Query) -> Sequence[NodeRow]:
         query.nodes,
         lambda row: f"{row.name} {row.fleet} {row.verdict} {row.code} {row.because}",
     )
+
+
+def shown_fleets(found: Sequence[FleetRow], query: Query) -> Sequence[FleetRow]:
+    """Return the fleets that the filter lets through."""
+    return _matching(found, query.fleets, _words_of_fleet)
+
+
+def _words_of_fleet(row: FleetRow) -> str:
+    fleet = row.plan
+    update = "" if fleet.update is None else f"rolling update {fleet.update.state}"
+    state = f"{fleet.state} cooling off" if row.cool_off_until else fleet.state
+    return f"{fleet.fleet} {fleet.region} {state} {fleet.unavailable} {fleet.removal} {update}"
 
 
 def shown_decisions(found: Sequence[Decision], query: Query) -> Sequence[Decision]:

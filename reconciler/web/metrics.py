@@ -1,8 +1,16 @@
 """Metrics in a registry of their own: counters are kept here, gauges come from the board."""
 
 from collections.abc import Sequence
+from typing import Any
 
-from prometheus_client import CollectorRegistry, Counter, Histogram, Info, generate_latest
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Histogram,
+    Info,
+    disable_created_metrics,
+    generate_latest,
+)
 from prometheus_client.process_collector import ProcessCollector
 
 from reconciler.loops.describe import describe
@@ -33,6 +41,9 @@ class Metrics:
     """
 
     def __init__(self, board: StatusBoard, clock: Clock, version: str) -> None:
+        # Else each counter and histogram has a gauge `_created` beside it, which nothing reads.
+        disable: Any = disable_created_metrics  # has no types
+        disable()
         self.registry = CollectorRegistry(auto_describe=False)
         self._clock = clock
         self._snapshot: Snapshot | None = None

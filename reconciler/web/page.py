@@ -27,6 +27,7 @@ from reconciler.web.listing import (
     Query,
     page_of,
     shown_decisions,
+    shown_fleets,
     shown_nodes,
     shown_text,
     shown_workloads,
@@ -42,6 +43,7 @@ NOTHING: Final = "-"
 """Shown where a figure is not known."""
 WORKLOAD_ROWS: Final = 12
 ROWS: Final = 25
+FLEET_ROWS: Final = 50
 CAUSES_MAX: Final = 20
 WORDS: Final = {
     "unplaceable": "no fleet can run it",
@@ -117,7 +119,7 @@ def listed_workloads(overview: Overview, query: Query) -> Page[Pending]:
 def _values(source: PageSource, query: Query) -> dict[str, Any]:
     board, view, overview = source.board, source.board.view, source.overview
     verdict = verdict_of(board)
-    nodes = shown_nodes(overview.nodes, query)
+    fleets, nodes = fleet_rows(view), shown_nodes(overview.nodes, query)
     decisions = shown_decisions(board.history.decisions, query)
 
     def age(at: datetime | None) -> str:
@@ -147,7 +149,8 @@ def _values(source: PageSource, query: Query) -> dict[str, Any]:
         "without_sector": view.plan.pods_without_sector if view.plan is not None else 0,
         "left_alone": left_alone,
         "words": WORDS,
-        "fleets": fleet_rows(view),
+        "fleets": page_of(shown_fleets(fleets, query), query.fleet_page, FLEET_ROWS),
+        "fleets_total": len(fleets),
         "nodes": page_of(nodes, query.node_page, ROWS),
         "node_counts": _counts(overview),
         "nodes_total": len(overview.nodes),

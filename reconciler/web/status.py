@@ -23,8 +23,7 @@ from reconciler.web.view import View
 Json = dict[str, Any]
 
 LISTED_MAX = 200
-"""How many pods and nodes are named; totals count all."""
-PROBLEMS_MAX = 20
+"""How many pods, nodes and causes are named; totals count all."""
 
 
 def status_json(
@@ -76,12 +75,13 @@ def status_json(
 
 
 def verdict_json(verdict: Verdict) -> Json:
-    """Return the verdict: its first line, and everything that is wrong."""
+    """Return the verdict: its first line, and what is wrong, the worst first."""
     return {
         "level": verdict.level,
         "text": verdict.text,
-        "problems": list(verdict.problems[:PROBLEMS_MAX]),
-        "causes": [asdict(cause) for cause in verdict.causes[:PROBLEMS_MAX]],
+        "problems": list(verdict.problems[:LISTED_MAX]),
+        "causes": [asdict(cause) for cause in verdict.causes[:LISTED_MAX]],
+        "causes_total": len(verdict.causes),
     }
 
 

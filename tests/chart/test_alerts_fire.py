@@ -137,3 +137,15 @@ def test_failures_are_summed_over_policies(tool: str, tmp_path: Path) -> None:
 def test_program_that_is_not_there_is_an_alert(tool: str, tmp_path: Path) -> None:
     """It has no metrics to compare."""
     firing_after(tool, tmp_path, "FleetReconcilerStalled", {UP: "1 _x60"}, {0: 0, 15: 1})
+
+
+def test_program_that_pauses_for_a_quarter_of_an_hour_is_not_stalled(
+    tool: str, tmp_path: Path
+) -> None:
+    """With `sleep_interval: 15m` a quiet cluster would page somebody in each pause."""
+    series = {
+        "fleet_reconciler_last_success_age_seconds": "0+60x120",
+        "fleet_reconciler_longest_pause_seconds": "900x120",
+        UP: "1x120",
+    }
+    firing_after(tool, tmp_path, "FleetReconcilerStalled", series, {40: 0, 50: 1})

@@ -12,7 +12,7 @@ from reconciler import __version__
 from reconciler.config.loader import parse_config
 from reconciler.config.terraform import Taint
 from reconciler.install.manifest import ALWAYS_THERE, render_manifest
-from reconciler.install.settings import Gitops, Identity, InstallSettings, check
+from reconciler.install.settings import TOKEN_FILE, Gitops, Identity, InstallSettings, check
 from reconciler.model.frozen import FrozenMap
 from reconciler.planner.rules import Verdict
 from tests.project import go_tools
@@ -245,6 +245,8 @@ def test_values_that_would_not_run_are_refused(
         ("leader_election: {namespace: kube-system}", {}, "write Leases in"),
         ("notifications: {slack_hook: https://hooks.example/hunter2}", {}, "a secret"),
         ("kubeconfig: /home/me/.kube/config", {}, "a pod has no such file"),
+        ("kube_context: prod", {}, "no kubeconfig with contexts"),
+        ("listen_token_file: /var/run/token", {}, "the pods have no such file"),
         ("recording: {path: /data}", {}, "recording.path"),
         ("recording: {", {}, "is not valid YAML"),
         ("", {"extraEnv": [{"name": "RECONCILER_LEADER_ELECT", "value": "false"}]}, "extraEnv"),
@@ -260,12 +262,24 @@ def test_config_that_the_manifest_refuses_is_refused_by_the_chart(
     assert "hunter2" not in done.stdout + done.stderr
 
 
+def test_service_monitor_without_the_token_that_it_needs_is_refused(
+    helm: str, tmp_path: Path
+) -> None:
+    """Each scrape would get 401, and the alert of a program that is not scraped would fire."""
+    config = f"{CONFIG}listen_token_file: {TOKEN_FILE}\n"
+    monitored = {"serviceMonitor": {"enabled": True}}
+    done = template(helm, tmp_path, {**VALUES, **monitored, "config": config})
+    assert done.returncode != 0
+    assert "listen_token_file" in done.stderr
+
+
 @pytest.mark.parametrize(
     "config",
     [
         "leader_election: {namespace: fleet-reconciler, enabled: yes}",
         "leader_election:\nnotifications: {slack_hook: ''}",
         "recording: {path: s3://bucket/prefix}",
+        "listen_token_file: /etc/fleet-reconciler-token/listen-token",
         "# no more",
     ],
 )

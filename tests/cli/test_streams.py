@@ -148,6 +148,19 @@ def test_full_disk_is_reported_as_such(command: str, folder: Path) -> None:
     assert done.stderr == b"error: standard output: no space left on device\n"
 
 
+@pytest.mark.parametrize(
+    ("command", "code"), [("manifest good.yaml --image a:1", 0), ("validate odd.yaml -o json", 2)]
+)
+def test_warning_that_cannot_be_written_leaves_the_result(
+    command: str, code: int, folder: Path
+) -> None:
+    """`manifest > install.yaml 2>> log` wrote nothing when the disk of the log was full."""
+    done = shell(f"reconciler {command} 2>/dev/full", folder)
+    assert done.returncode == code
+    assert done.stdout == shell(f"reconciler {command}", folder).stdout
+    assert done.stdout
+
+
 @pytest.mark.parametrize("form", ["table", "json", "yaml"])
 def test_what_the_encoding_lacks_is_escaped(form: str, folder: Path) -> None:
     """The faults are what was asked for."""

@@ -50,9 +50,12 @@ def test_what_is_due_runs_in_order_and_at_its_time() -> None:
     assert clock.monotonic_seconds() == 30
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_signal_ends_the_wait_and_wakes_others(number: signal.Signals) -> None:
-    """A pod that ignores SIGTERM is killed in the middle of a drain."""
+    """A pod that ignores SIGTERM is killed in the middle of a drain.
+
+    Whoever closes the laptop's terminal must not leave a Lease behind that others wait for.
+    """
     before = signal.getsignal(number)
     stop, woken = threading.Event(), threading.Event()
     clock = SystemClock(stop)
@@ -66,3 +69,17 @@ def test_signal_ends_the_wait_and_wakes_others(number: signal.Signals) -> None:
     started = clock.monotonic_seconds()
     clock.wait_seconds(600)
     assert clock.monotonic_seconds() - started < 300
+
+
+def test_hangup_that_is_ignored_stays_ignored() -> None:
+    """`nohup reconciler run` goes on when its terminal is closed."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    stop = threading.Event()
+    try:
+        with stop_on_signals(stop):
+            os.kill(os.getpid(), signal.SIGHUP)
+            assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+        assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGHUP, before)
+    assert not stop.is_set()

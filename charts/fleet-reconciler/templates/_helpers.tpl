@@ -56,6 +56,17 @@
 {{- if $config.kubeconfig -}}
 {{- fail "config: kubeconfig: a pod has no such file: take it out of the config" -}}
 {{- end -}}
+{{- if $config.kube_context -}}
+{{- fail "config: kube_context: a pod has no kubeconfig with contexts: take it out of the config" -}}
+{{- end -}}
+{{- with $config.listen_token_file -}}
+{{- if ne (toString .) "/etc/fleet-reconciler-token/listen-token" -}}
+{{- fail "config: listen_token_file: the pods have no such file: /etc/fleet-reconciler-token/listen-token is the Secret's" -}}
+{{- end -}}
+{{- if $.Values.serviceMonitor.enabled -}}
+{{- fail "serviceMonitor.enabled: the config has a listen_token_file, and the ServiceMonitor sends no token: switch it off, and write one with authorization" -}}
+{{- end -}}
+{{- end -}}
 {{- $recording := include "fleet-reconciler.section" (dict "Values" .Values "name" "recording") | fromJson -}}
 {{- if and $recording.path (not (hasPrefix "s3://" (toString $recording.path))) -}}
 {{- fail "config: recording.path: the pods have no disk to record on: name s3://BUCKET/PREFIX" -}}

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from types import FrameType
 
-STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
+STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+"""SIGHUP comes when the terminal, or the session to this machine, is closed."""
 
 
 class SystemClock:
@@ -55,7 +56,9 @@ class Stopped:
 def stop_on_signals(
     stop: threading.Event, wake: Sequence[Callable[[], None]] = ()
 ) -> Iterator[Stopped]:
-    """Set `stop` at the first SIGTERM or SIGINT; a second one has its default effect.
+    """Set `stop` at the first SIGTERM, SIGINT or SIGHUP; a second one has its default effect.
+
+    A SIGHUP that is ignored, as under nohup, stays ignored.
 
     Args:
         stop: The event to set.
@@ -63,6 +66,8 @@ def stop_on_signals(
     """
     stopped = Stopped()
     before = {int(number): signal.getsignal(number) for number in STOP_SIGNALS}
+    if before[signal.SIGHUP] is signal.SIG_IGN:
+        del before[signal.SIGHUP]
 
     def on_signal(number: int, _frame: FrameType | None) -> None:
         stopped.number = number
@@ -76,7 +81,7 @@ def stop_on_signals(
         for each in wake:
             each()
 
-    for number in STOP_SIGNALS:
+    for number in before:
         signal.signal(number, on_signal)
     try:
         yield stopped

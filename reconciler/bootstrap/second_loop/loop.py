@@ -98,7 +98,7 @@ def gitops_loop(
 
 
 def watch_until_stopped(options: GitopsOptions, verbosity: int = 0) -> int:
-    """Run the second loop until SIGTERM or SIGINT, logging what changes to stderr.
+    """Run the second loop until SIGTERM, SIGINT or SIGHUP, logging what changes to stderr.
 
     It does not wait for a git command that hangs: the next start fetches its result.
 

@@ -52,6 +52,30 @@ def named_config(option: NamedT | None, argument: NamedT | None) -> NamedT | Non
     return argument or option
 
 
+def config_or_variable(ctx: typer.Context, option: str | None, argument: str | None) -> str | None:
+    """Return what is named, for a command whose --config RECONCILER_CONFIG may state.
+
+    An argument outranks the variable and a default; None if nothing is named.
+
+    Raises:
+        UsageError: Option and argument name different ones.
+    """
+    if is_on_the_command_line(ctx, "config"):
+        return named_config(option, argument)
+    return argument or option
+
+
+def is_on_the_command_line(ctx: typer.Context, name: str) -> bool:
+    """Return whether an option was given there, and not by a variable or its default.
+
+    Args:
+        ctx: The command's context.
+        name: The name of its parameter.
+    """
+    source = ctx.get_parameter_source(name)
+    return source is not None and source.name == "COMMANDLINE"
+
+
 def _shown(named: str | Path | list[str]) -> str:
     return " ".join(named) if isinstance(named, list) else str(named)
 

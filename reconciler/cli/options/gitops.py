@@ -1,10 +1,13 @@
 """Options of the second loop: as `gitops` has them, and shorter as `run --gitops` has them."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 import typer
+
+from reconciler.cli.options.config_argument import is_on_the_command_line
+from reconciler.model.errors import UsageError
 
 if TYPE_CHECKING:
     from reconciler.bootstrap.second_loop.loop import GitopsOptions
@@ -104,6 +107,25 @@ SecondLoopForgeOption = Annotated[
 SecondLoopForgeApiOption = Annotated[
     str, _forge_api("Second loop: address of the forge's REST API.")
 ]
+
+
+def refuse_unread(ctx: typer.Context, names: Iterable[str], needed: str) -> None:
+    """Refuse options of the second loop for a command that does not run it.
+
+    Variables are for every command, so those are not refused.
+
+    Args:
+        ctx: The command's context.
+        names: The names of their parameters.
+        needed: The option without which the second loop does not run.
+
+    Raises:
+        UsageError: One of the options was given.
+    """
+    for name in names:
+        if is_on_the_command_line(ctx, name):
+            option = f"--{name.replace('_', '-')}"
+            raise UsageError(option, "is for the second loop, which does not run", f"add {needed}")
 
 
 def gitops_options(given: Mapping[str, Any], configs: list[str] | None) -> "GitopsOptions":

@@ -34,11 +34,21 @@ class _StandardOutput(io.FileIO):
             raise OSError(error.errno, reason, STANDARD_OUTPUT) from error
 
 
+class _StandardError(io.FileIO):
+    """Descriptor 2. What cannot be written there is lost: the result does not depend on it."""
+
+    @override
+    def write(self, data: Any, /) -> int:
+        with suppress(OSError):
+            return super().write(data)
+        return memoryview(data).nbytes
+
+
 def prepare() -> None:
     """Make all three streams usable, however this process was started.
 
     A closed stream reads as empty and accepts everything. Standard output escapes what its encoding
-    cannot represent, as standard error does.
+    cannot represent, as standard error does. Standard error may be a full disk.
     """
     if sys.stdin is None:
         sys.stdin = _nothing(0, os.O_RDONLY)
@@ -46,17 +56,23 @@ def prepare() -> None:
         sys.stdout = _nothing(1, os.O_WRONLY)
     if sys.stderr is None:
         sys.stderr = _nothing(2, os.O_WRONLY)
-    before = sys.stdout
-    if isinstance(before, io.TextIOWrapper):
-        raw = _StandardOutput(before.fileno(), "w", closefd=False)
-        buffer = raw if before.write_through else io.BufferedWriter(raw)
-        sys.stdout = io.TextIOWrapper(
-            cast("io.BufferedWriter", buffer),
-            encoding=before.encoding,
-            errors="backslashreplace",
-            line_buffering=before.line_buffering,
-            write_through=before.write_through,
-        )
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout = _over(sys.stdout, _StandardOutput)
+    if isinstance(sys.stderr, io.TextIOWrapper):
+        sys.stderr = _over(sys.stderr, _StandardError)
+
+
+def _over(before: io.TextIOWrapper, kind: type[io.FileIO]) -> TextIO:
+    """Return a stream like the one before, over its descriptor as this kind of file."""
+    raw = kind(before.fileno(), "w", closefd=False)
+    buffer = raw if before.write_through else io.BufferedWriter(raw)
+    return io.TextIOWrapper(
+        cast("io.BufferedWriter", buffer),
+        encoding=before.encoding,
+        errors="backslashreplace",
+        line_buffering=before.line_buffering,
+        write_through=before.write_through,
+    )
 
 
 def give_up_output() -> None:

@@ -25,6 +25,7 @@ STYLES: Final = {
 }
 PIPED_WIDTH: Final = 1_000
 """Columns where there is no terminal, so that lines stay whole for `grep`."""
+CAUSES_MAX: Final = 20
 WORKLOADS_MAX: Final = 20
 STEPS_MAX: Final = 10
 ACTIONS_MAX: Final = 10
@@ -75,12 +76,16 @@ def _verdict(verdict: Json) -> Iterator[Text]:
     """Yield the first line, what to do about it, and what else is wrong."""
     first = Text(f"{verdict['level'].upper()}: ", style=STYLES[verdict["level"]])
     yield first.append(plain(verdict["text"]), style="bold")
-    for number, cause in enumerate(verdict["causes"]):
+    causes = verdict["causes"]
+    for number, cause in enumerate(causes[:CAUSES_MAX]):
         if number:
             text = f"  also: {cause['headline']}"
             yield _line(f"{text}: {cause['detail']}" if cause["detail"] else text)
         if cause["remedy"]:
             yield _line(f"  → {cause['remedy']}", style="dim")
+    more = verdict.get("causes_total", len(causes)) - CAUSES_MAX  # an older program does not say
+    if more > 0:
+        yield _line(f"  and {more} more (--output json lists {len(causes)})")
 
 
 def _facts(status: Json) -> Iterator[str]:

@@ -11,6 +11,7 @@ import yaml
 from reconciler.config.loader import parse_config
 from reconciler.install.manifest import render_manifest, to_block
 from reconciler.install.settings import (
+    TOKEN_FILE,
     Gitops,
     Identity,
     check,
@@ -120,6 +121,7 @@ def test_token_of_the_secret_is_a_file_where_the_page_says_it_is() -> None:
     (mount,) = (m for m in pod["containers"][0]["volumeMounts"] if m["name"] == "token")
     file = f"{mount['mountPath']}/{volume['secret']['items'][0]['path']}"
     page = (Path(__file__).parents[3] / "docs" / "install.md").read_text()
+    assert file == TOKEN_FILE
     assert f"listen_token_file: {file}`" in page
 
 
@@ -200,6 +202,9 @@ def test_sector_that_may_be_empty_is_refused(sector: str, why: str) -> None:
     [
         ("notifications: {slack_hook: https://hooks.example/x}\n", {}, "secret"),
         ("kubeconfig: a\n", {}, "a pod has no such file"),
+        ("kube_context: prod\n", {}, "no kubeconfig with contexts"),
+        ("listen_token_file: /var/run/token\n", {}, "the pods have no such file"),
+        ("listen_token_file: token\n", {}, "the pods have no such file"),
         ("leader_election: {enabled: no}\n", {}, "both act"),
         ("leader_election: {namespace: kube-system}\n", {}, "write Leases in"),
         ("recording: {path: /data}\n", {}, "no disk to record on"),
@@ -299,6 +304,22 @@ def test_command_refuses_in_one_line_with_exit_code_2(
     assert (done.returncode, done.stdout) == (2, ""), done.stderr
     assert done.stderr.startswith("error: ")
     assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [(CONFIG.encode("utf-16"), "not UTF-8"), (b"#" * (1 << 20) + b"\n", "larger than 1 MiB")],
+)
+def test_config_that_is_no_text_is_a_fault_of_the_config(
+    tmp_path: Path, content: bytes, why: str
+) -> None:
+    """The error was the name of a class, with the advice to look at a traceback."""
+    (tmp_path / "other.yaml").write_bytes(content)
+    done = run(tmp_path, "--config", "other.yaml")
+    assert (done.returncode, done.stdout) == (2, ""), done.stderr
+    assert done.stderr.startswith("error: other.yaml:1:1: config/syntax: ")
+    assert why in done.stderr
+    assert "traceback" not in done.stderr
 
 
 def test_keys_of_the_secret_are_where_ssh_and_git_look_for_them() -> None:

@@ -87,6 +87,34 @@ def test_secret_never_reaches_the_stream(stream: io.StringIO) -> None:
     assert "ValueError" in stream.getvalue()
 
 
+class Terminal(io.StringIO):
+    """A terminal of a person."""
+
+    def isatty(self) -> bool:
+        """Return that it is one."""
+        return True
+
+
+@pytest.mark.usefixtures("stream")
+@pytest.mark.parametrize("verbosity", [0, 3])
+def test_traceback_on_a_terminal_holds_no_secret_and_does_not_steer_it(verbosity: int) -> None:
+    """With -vvv it had all local variables, and so the tokens of requests."""
+    terminal, secret = Terminal(), "hunter2-the-token"
+
+    def request(headers: dict[str, str]) -> None:
+        raise ValueError(f"pod \x1b[2Ja\u202e\tb: {secret}, {len(headers)} header\nforged")
+
+    set_up_logging(verbosity, [secret], terminal)
+    try:
+        request({"Authorization": f"Bearer {secret}"})
+    except ValueError:
+        structlog.get_logger().error("thread_failed", exc_info=True)
+    said = terminal.getvalue()
+    assert secret not in said
+    assert "ValueError: pod \\x1b[2Ja\\u202e\tb: ***, 1 header\nforged" in said
+    assert "\x1b[2J" not in said
+
+
 def test_libraries_log_through_the_same_stream(stream: io.StringIO) -> None:
     """A plain-text warning between JSON lines breaks whoever reads them."""
     set_up_logging(1, stream=stream)
@@ -117,13 +145,6 @@ def test_whatever_is_logged_is_one_line_that_json_can_read(event: dict[str, obje
     text = _as_json(None, "info", event)
     assert "\n" not in text
     assert isinstance(json.loads(text.encode()), dict)
-
-
-class Terminal(io.StringIO):
-    """A stream that people look at."""
-
-    def isatty(self) -> bool:
-        return True
 
 
 @pytest.mark.parametrize(

@@ -138,6 +138,27 @@ def test_every_page_of_a_long_list_can_be_reached(crowd: Scene) -> None:
     assert len(seen) == 1000
 
 
+def test_page_of_many_fleets_is_small_and_each_fleet_can_be_found(scene: Scene) -> None:
+    """The page is fetched again every five seconds: 1,000 fleets made it larger than 800 kB."""
+    names = [f"sector{number}-small" for number in range(1000)]
+    many = tuple(fleet(fleet=name, unavailable="cooling off " * 20) for name in names)
+    scene.cycle(fleets=(*many, fleet(fleet="other-small", region=AWAY, state="missing")))
+    target, seen = "/?fleet_page=1", set()
+    for _ in range(25):
+        body = scene.ask(target)[2]
+        assert len(body.encode()) < PAGE_BYTES_MAX / 5
+        seen |= set(re.findall(r"<strong>(sector\d+-small)</strong>", body))
+        following = re.search(r'id="fleets-next" href="([^"#]+)#fleets"', body)
+        if following is None:
+            break
+        target = "/" + following[1].replace("&amp;", "&")
+    assert seen == set(names)
+    found = scene.ask(f"/?fleets=missing+{AWAY}")[2]
+    assert "1,001, 1 match" in found
+    assert "<strong>other-small</strong>" in found
+    assert "No fleet matches." in scene.ask("/?fleets=nosuch")[2]
+
+
 def test_filters_find_nodes_workloads_and_decisions(crowd: Scene) -> None:
     """At a thousand nodes people search."""
     held = crowd.ask("/?nodes=safety-stop")[2]

@@ -1,0 +1,44 @@
+"""Expired nodes to which new pods come all the time are emptied once their time is over."""
+
+import pytest
+
+from reconciler.model.actions import PODS_BLOCK_SINCE
+from reconciler.model.cluster import Node, Pod
+from reconciler.model.frozen import FrozenMap
+from reconciler.model.text import rfc3339
+from tests.builders import ago, make_node
+from tests.unit.planner.disruption.scale_in.scene import kept, make_scene_fleet, on, planned
+from tests.unit.planner.placed import drained
+
+DAY = 86_400.0
+HOUR = 3_600.0
+SETTLE = 300.0
+FLEET = make_scene_fleet(
+    expire_after_seconds=DAY, terminate_after_seconds=2 * HOUR, settle_seconds=SETTLE
+)
+
+
+def kept_for(seconds: float) -> Node:
+    """An expired node that pods have kept for so long."""
+    noted = FrozenMap({PODS_BLOCK_SINCE: rfc3339(ago(seconds))})
+    return make_node("a", FLEET, created_at=ago(2 * DAY), annotations=noted)
+
+
+def job(name: str, seconds: float) -> Pod:
+    """A Job's pod that started so long ago."""
+    start = ago(seconds)
+    return on("a", name, owner="Job", created_at=start, scheduled_at=start, started_at=start)
+
+
+@pytest.mark.parametrize(
+    ("over_since", "code"), [(SETTLE - 60, "settling"), (SETTLE + 60, None)], ids=["yet", "over"]
+)
+def test_jobs_that_follow_each_other_do_not_put_the_end_off(
+    over_since: float, code: str | None
+) -> None:
+    """On a node for builds a pod comes every minute: `settle_time` never passed there."""
+    jobs = [job("first", 2 * SETTLE), job("last", 30)]
+    others = (make_node("b", FLEET), on("b"))
+    made = planned(FLEET, kept_for(2 * HOUR + over_since), *jobs, *others)
+    assert drained(made) == ([] if code else ["a"])
+    assert kept(made).get("a") == code

@@ -2,12 +2,18 @@
 
 import pytest
 
-from reconciler.model.actions import PODS_BLOCK_SINCE
-from reconciler.model.cluster import Node, Pod
+from reconciler.model.actions import (
+    DRAIN_STARTED,
+    DRAINING_TAINT,
+    PODS_BLOCK_SINCE,
+    EvictPod,
+    TerminateInstance,
+)
+from reconciler.model.cluster import Node, Pod, Taint, Toleration
 from reconciler.model.frozen import FrozenMap
 from reconciler.model.text import rfc3339
 from tests.builders import ago, make_node
-from tests.unit.planner.disruption.scale_in.scene import kept, make_scene_fleet, on, planned
+from tests.unit.planner.disruption.scale_in.scene import kept, make_scene_fleet, on, planned, told
 from tests.unit.planner.placed import drained
 
 DAY = 86_400.0
@@ -42,3 +48,25 @@ def test_jobs_that_follow_each_other_do_not_put_the_end_off(
     made = planned(FLEET, kept_for(2 * HOUR + over_since), *jobs, *others)
     assert drained(made) == ([] if code else ["a"])
     assert kept(made).get("a") == code
+
+
+@pytest.mark.parametrize(
+    ("tolerations", "born", "ends"),
+    [
+        pytest.param((Toleration(operator="Exists"),), 10, True, id="it came back"),
+        pytest.param((Toleration(operator="Exists"),), 60, False, id="it was there before"),
+        pytest.param((), 10, False, id="it does not come again"),
+    ],
+)
+def test_pod_that_comes_back_to_the_draining_node_ends_with_it(
+    tolerations: tuple[Toleration, ...], born: float, *, ends: bool
+) -> None:
+    """An agent that tolerates every taint was deleted every two seconds until the drain failed."""
+    began = FrozenMap({DRAIN_STARTED: rfc3339(ago(30)), PODS_BLOCK_SINCE: rfc3339(ago(3 * HOUR))})
+    taint = Taint(key=DRAINING_TAINT, value="expiry", effect="NoSchedule")
+    node = make_node("a", FLEET, created_at=ago(2 * DAY), annotations=began, taints=(taint,))
+    agent = on("a", "agent", tolerations=tolerations, created_at=ago(born))
+    made = planned(FLEET, node, agent, make_node("b", FLEET), on("b"))
+    ended = [each for each in made.actions if isinstance(each, TerminateInstance)]
+    assert [each.stuck_terminating for each in ended] == ([(agent.key,)] if ends else [])
+    assert told(made, EvictPod) == ([] if ends else ["agent"])

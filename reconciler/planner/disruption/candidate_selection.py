@@ -24,6 +24,7 @@ from reconciler.planner.disruption.drains.idleness import counted, is_empty, unn
 from reconciler.planner.disruption.drains.overdue import (
     ends_at,
     failed_since_expiry,
+    needs_a_place,
     until_end,
     update_overdue_timer,
 )
@@ -159,7 +160,7 @@ def _candidate(
         node=node,
         status=status,
         moving=moving,
-        placed=[*(pod for pod in moving if not overdue or pod.owner is not None), *again],
+        placed=[*(pod for pod in moving if not overdue or needs_a_place(pod)), *again],
         share=share,
         bounces=bounces,
         since=unneeded_since(view, node),

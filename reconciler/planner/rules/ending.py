@@ -29,13 +29,18 @@ def deleting(subject: Subject, terms: Terms) -> Ruling:  # noqa: ARG001 - every 
 def ends_late(pod: Pod, terms: Terms, at: datetime) -> Ruling | None:
     """Return the ruling on a pod that ends only after a drain would be given up; None for others.
 
-    Its node would be drained in vain, again and again, and the other pods moved each time. On
-    overdue nodes it is waited for.
+    Its node would be drained in vain, again and again, and the other pods moved each time. On an
+    overdue node it is deleted once more, with the grace period of its own spec: whoever deletes a
+    pod may state any other.
     """
-    if not pod.deleting or pod.deletion_at is None or terms.overdue or not counts(pod):
+    if not pod.deleting or pod.deletion_at is None or not counts(pod):
         return None
-    limit = timedelta(seconds=terms.graceful_termination_max_seconds)
-    if pod.deletion_at - at <= limit + _CLOCKS_DIFFER:
+    limit_seconds = terms.graceful_termination_max_seconds
+    if terms.overdue:
+        limit_seconds = pod.spec.termination_grace_seconds
+    if pod.deletion_at - at <= timedelta(seconds=limit_seconds) + _CLOCKS_DIFFER:
         return None
+    if terms.overdue:
+        return Ruling(verdict=Verdict.OK)
     why = f"it is being deleted, and may take until {rfc3339(pod.deletion_at)}"
     return block("long-grace", why, pod.deletion_at)

@@ -139,7 +139,7 @@ def evictions_and_deletions(
 ) -> list[EvictPod | DeletePod]:
     """Return evictions for the pods that budgets allow and deletions for the others.
 
-    Each pod has its own grace period.
+    Each pod has its own grace period. One that was deleted with a longer one is deleted once more.
 
     Args:
         coverage: Which budgets cover a pod: the Eviction API refuses pods that two budgets cover.
@@ -148,7 +148,7 @@ def evictions_and_deletions(
         now: Those that every budget allows to evict now.
         because: Why.
     """
-    known = [pod for pod in now if coverage.readable(pod)]
+    known = [pod for pod in now if coverage.readable(pod) and not pod.deleting]
     allowed = [pod for pod in known if len(coverage.of(pod)) <= 1]
     grace = max((pod.spec.termination_grace_seconds for pod in allowed), default=0)
     evicted = {pod.key for pod in allowed}
@@ -164,6 +164,11 @@ def evictions_and_deletions(
         if pod.key not in evicted
     ]
     return [*evictions(node, allowed, grace, POLICY, because), *deleted]
+
+
+def needs_a_place(pod: Pod) -> bool:
+    """Return whether a pod of an overdue node is made again when it leaves, and is not yet."""
+    return pod.owner is not None and not pod.deleting
 
 
 def returned_pods(pods: Sequence[Pod], began: datetime | None) -> list[Pod]:

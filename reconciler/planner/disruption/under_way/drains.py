@@ -33,6 +33,7 @@ from reconciler.planner.disruption.drains.overdue import (
     ends_at,
     evictions_and_deletions,
     is_overdue,
+    needs_a_place,
     returned_pods,
 )
 from reconciler.planner.disruption.drains.replacement_sets import SetsUnderWay
@@ -263,7 +264,7 @@ class _Drains:
             blocker = _has_died(view, node)
         moving = [*left, *(pod for pod, ruling in rulings if comes_again(pod, ruling))]
         if overdue:
-            moving = [pod for pod in moving if pod.owner is not None]
+            moving = [pod for pod in moving if needs_a_place(pod)]
         moves = self._moves(node, moving, drain) if blocker is None else None
         if moves is None:
             why = blocker.detail if blocker else "its pods fit nowhere else any more"

@@ -6,6 +6,7 @@ from reconciler.model.actions import (
     DRAIN_STARTED,
     DRAINING_TAINT,
     PODS_BLOCK_SINCE,
+    DeletePod,
     EvictPod,
     TerminateInstance,
 )
@@ -70,3 +71,16 @@ def test_pod_that_comes_back_to_the_draining_node_ends_with_it(
     ended = [each for each in made.actions if isinstance(each, TerminateInstance)]
     assert [each.stuck_terminating for each in ended] == ([(agent.key,)] if ends else [])
     assert told(made, EvictPod) == ([] if ends else ["agent"])
+
+
+@pytest.mark.parametrize(
+    ("left", "gone"), [pytest.param(60, [], id="soon"), pytest.param(9 * DAY, ["slow"], id="late")]
+)
+def test_pod_that_was_deleted_with_a_longer_grace_period_is_deleted_once_more(
+    left: float, gone: list[str]
+) -> None:
+    """`kubectl delete pod --grace-period` takes any number, and kept an expired node for years."""
+    slow = on("a", "slow", deleting=True, deletion_at=ago(-left))
+    made = planned(FLEET, kept_for(3 * HOUR), slow, make_node("b", FLEET), on("b"))
+    assert [each.pod.name for each in made.actions if isinstance(each, DeletePod)] == gone
+    assert kept(made).get("a") == (None if gone else "deleting")

@@ -163,7 +163,10 @@ class TerminateInstance(Action):
     If the target has changed since, it may have been lowered for this instance already.
     """
     stuck_terminating: tuple[PodKey, ...] = ()
-    """Pods that are still there long after their grace period ended: they do not keep the node."""
+    """Pods that are still there long after their grace period ended: they do not keep the node.
+
+    Of an overdue node also those that come back as often as they are deleted.
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

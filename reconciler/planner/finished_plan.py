@@ -4,7 +4,13 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 
 from reconciler.model.action_order import in_order
-from reconciler.model.actions import DeleteNode, SetCapacity, TerminateInstance
+from reconciler.model.actions import (
+    AnyAction,
+    DeleteNode,
+    SetCapacity,
+    TerminateInstance,
+    begins_drain,
+)
 from reconciler.model.ids import FleetId, NodeName, PodKey
 from reconciler.model.placements import Dispatch, Placements
 from reconciler.model.plan import Cost, FleetPlan, Kept, Plan, StandIns
@@ -43,13 +49,20 @@ from reconciler.planner.raise_limits import (
 from reconciler.planner.target_check import check_target
 
 
+def _leaving(action: AnyAction) -> NodeName | None:
+    """Return the node that the action ends, or begins to empty voluntarily; None for others."""
+    if isinstance(action, TerminateInstance | DeleteNode):
+        return action.node
+    return action.node if begins_drain(action) and not action.forced else None
+
+
 def finished(builder: PlanBuilder) -> Plan:
     """Return the plan: actions in the order of their execution, and what explains them."""
     view = builder.view
     check_removals(builder)
     snapshot, settings, inventory = view.snapshot, view.settings, view.inventory
-    ending = {a.node for a in builder.actions if isinstance(a, TerminateInstance | DeleteNode)}
-    kept = tuple(each for each in builder.kept if each.node not in ending)
+    leaving = {_leaving(each) for each in builder.actions}
+    kept = tuple(each for each in builder.kept if each.node not in leaving)
     kept_by_name = {each.node: each for each in kept}
     remembered = builder.purchases.remembered
     return Plan(

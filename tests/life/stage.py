@@ -123,6 +123,7 @@ def shape_of(fleet: FleetSettings, region: Region) -> FleetShape:
         name=fleet.name,
         region=region,
         labels=labelled(**fleet.labels, **{"topology.kubernetes.io/region": region}),
+        taints=fleet.taints,
         allocatable=offered,
         instance_type=option.instance_type,
         zone=zone,

@@ -24,6 +24,7 @@ from reconciler.planner.disruption.drains.idleness import counted, is_empty, unn
 from reconciler.planner.disruption.drains.overdue import (
     ends_at,
     failed_since_expiry,
+    needs_a_place,
     until_end,
     update_overdue_timer,
 )
@@ -31,6 +32,7 @@ from reconciler.planner.disruption.drains.timers import stop_timer
 from reconciler.planner.disruption.utilisation import Utilisation
 from reconciler.planner.fleets.inventory import FleetStatus
 from reconciler.planner.fleets.updates.outdated import Outdated
+from reconciler.planner.settings import FleetSettings
 from reconciler.planner.view import ClusterView
 
 BOUNCE_AFTER = timedelta(seconds=1800)
@@ -154,22 +156,40 @@ def _candidate(
         builder.block(node, *(blocked or ("deleting", "its last pods are being deleted")))
         return None
     policy, because = _cause(utilisation, node, outdated, little_used=little_used, bounces=bounces)
-    settled = None if status.settings.departing else settled_at(pods, policy, threshold, view.at)
     return Candidate(
         node=node,
         status=status,
         moving=moving,
-        placed=[*(pod for pod in moving if not overdue or pod.owner is not None), *again],
+        placed=[*(pod for pod in moving if not overdue or needs_a_place(pod)), *again],
         share=share,
         bounces=bounces,
         since=unneeded_since(view, node),
-        settled_at=settled,
+        settled_at=_settled_at(view, pods, policy, status.settings, end if overdue else None),
         failures_rank=int(rests_until(view, node) is not None),
         policy=policy,
         because=because,
         outdated=outdated,
         ends_at=end,
     )
+
+
+def _settled_at(
+    view: ClusterView,
+    pods: Sequence[Pod],
+    policy: PolicyName,
+    settings: FleetSettings,
+    overdue_since: datetime | None,
+) -> datetime | None:
+    """Return from when the node's pods may be moved; None if there is nothing to wait for.
+
+    Pods that come after `terminate_after` has passed do not delay the end again and again.
+    """
+    if settings.departing:
+        return None
+    settled = settled_at(pods, policy, settings.scale_in, view.at)
+    if settled is None or overdue_since is None:
+        return settled
+    return min(settled, overdue_since + timedelta(seconds=settings.scale_in.settle_seconds))
 
 
 def _cause(

@@ -32,6 +32,9 @@ POLICY_OF_DRAIN: Mapping[str, PolicyName] = MappingProxyType(
 their taint; the policy is that of the actions that continue them. A drain for an interruption
 ends with the node."""
 
+DRAIN_VALUES = frozenset({*POLICY_OF_DRAIN, "interruption"})
+"""The values of the draining taints that this program and its node watch set."""
+
 
 def drain_policy(node: Node) -> PolicyName:
     """Return the policy of the actions that continue the node's drain."""
@@ -57,4 +60,4 @@ def is_draining_by_us(node: Node) -> bool:
 
     A person's taint has another value.
     """
-    return is_draining(node) and drain_reasons(node) <= {*POLICY_OF_DRAIN, "interruption"}
+    return is_draining(node) and drain_reasons(node) <= DRAIN_VALUES

@@ -116,7 +116,8 @@ _Rulings = InternTable[tuple[object, ...], tuple[References, Ruling]]
 class Judge:
     """Rulings under one set of terms, cached: replicas share spec, labels and ruling.
 
-    Only a pod that an annotation keeps for a time from its start has a ruling of its own meanwhile.
+    Only a pod that an annotation keeps for a time from its start, or that takes long to end, has a
+    ruling of its own meanwhile.
     """
 
     def __init__(self, terms: Terms, coverage: Coverage, at: datetime, known: _Rulings) -> None:
@@ -141,6 +142,9 @@ class Judge:
     def ruling(self, pod: Pod) -> Ruling:
         """Return the ruling on the pod (see `rule_on`)."""
         traits, notes = pod.traits, pod.annotations
+        late = ending.ends_late(pod, self._terms, self._at) if pod.deleting else None
+        if late is not None:
+            return late
         until = annotations.protected_until(pod, self._at) if notes else None
         if until is not None:
             return self._ruling(pod, until)

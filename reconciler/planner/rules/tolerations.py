@@ -4,9 +4,12 @@ from functools import lru_cache
 
 from reconciler.model.actions import DRAINING_TAINT
 from reconciler.model.cluster import Taint, Toleration
+from reconciler.planner.nodes.drain_taints import DRAIN_VALUES
 from reconciler.planner.rules.verdict import NO_OPINION, Ruling, Subject, Terms, block
 
-_TAINT = Taint(key=DRAINING_TAINT, value="", effect="NoSchedule")
+_TAINTS = tuple(
+    Taint(key=DRAINING_TAINT, value=value, effect="NoSchedule") for value in sorted(DRAIN_VALUES)
+)
 
 
 def judge(subject: Subject, terms: Terms) -> Ruling:  # noqa: ARG001 - every rule has one shape
@@ -18,5 +21,8 @@ def judge(subject: Subject, terms: Terms) -> Ruling:  # noqa: ARG001 - every rul
 
 @lru_cache(maxsize=256)
 def comes_back(tolerations: tuple[Toleration, ...]) -> bool:
-    """Return whether a pod with these tolerations may be bound to a draining node."""
-    return any(each.tolerates(_TAINT) for each in tolerations)
+    """Return whether a pod with these tolerations may be bound to a draining node.
+
+    The value of the taint is the reason for the drain; a toleration may name one of them.
+    """
+    return any(each.tolerates(taint) for each in tolerations for taint in _TAINTS)

@@ -222,6 +222,7 @@ def end_empty_node(
     lower_target: bool,
     policy: PolicyName,
     because: str,
+    returned: Sequence[Pod] = (),
 ) -> TerminateInstance:
     """Return the action that ends an empty node; the executor checks once more that it is empty.
 
@@ -233,6 +234,7 @@ def end_empty_node(
             node.
         policy: Whose decision it is.
         because: Why.
+        returned: Pods that end with it (`returned_pods`).
     """
     assert node.instance_id is not None, "checked before its drain began"
     return TerminateInstance(
@@ -245,7 +247,10 @@ def end_empty_node(
         decrement=lower_target,
         precondition="empty",
         from_capacity=status.current,
-        stuck_terminating=view.stuck_terminating(node.name),
+        stuck_terminating=(
+            *view.stuck_terminating(node.name),
+            *sorted(pod.key for pod in returned),
+        ),
         policy=policy,
         because=because,
     )

@@ -14,11 +14,13 @@ from typing import Final
 
 from reconciler.model.actions import PODS_BLOCK_SINCE, AnnotateNode, DeletePod, EvictPod
 from reconciler.model.cluster import Node, Pod
+from reconciler.model.counted_pods import counts
 from reconciler.model.text import duration, parse_rfc3339, rfc3339
 from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.disruption.drains.actions import annotate, evictions, last_failure
 from reconciler.planner.fleets.updates.outdated import outdated_by_age
 from reconciler.planner.pod_disruption_budgets import Coverage
+from reconciler.planner.rules import comes_back
 from reconciler.planner.settings import FleetSettings
 from reconciler.planner.view import ClusterView
 
@@ -137,7 +139,7 @@ def evictions_and_deletions(
 ) -> list[EvictPod | DeletePod]:
     """Return evictions for the pods that budgets allow and deletions for the others.
 
-    Each pod has its own grace period.
+    Each pod has its own grace period. One that was deleted with a longer one is deleted once more.
 
     Args:
         coverage: Which budgets cover a pod: the Eviction API refuses pods that two budgets cover.
@@ -146,7 +148,7 @@ def evictions_and_deletions(
         now: Those that every budget allows to evict now.
         because: Why.
     """
-    known = [pod for pod in now if coverage.readable(pod)]
+    known = [pod for pod in now if coverage.readable(pod) and not pod.deleting]
     allowed = [pod for pod in known if len(coverage.of(pod)) <= 1]
     grace = max((pod.spec.termination_grace_seconds for pod in allowed), default=0)
     evicted = {pod.key for pod in allowed}
@@ -162,6 +164,33 @@ def evictions_and_deletions(
         if pod.key not in evicted
     ]
     return [*evictions(node, allowed, grace, POLICY, because), *deleted]
+
+
+def needs_a_place(pod: Pod) -> bool:
+    """Return whether a pod of an overdue node is made again when it leaves, and is not yet."""
+    return pod.owner is not None and not pod.deleting
+
+
+def returned_pods(pods: Sequence[Pod], began: datetime | None) -> list[Pod]:
+    """Return the pods that came to an overdue node after its drain began, and would come again.
+
+    They tolerate the taint of the drain, and nothing keeps kube-scheduler from binding them to the
+    emptiest node. They are not deleted again and again: they end with the instance.
+
+    Args:
+        pods: All pods on the node.
+        began: When its drain began; None if that is not known.
+    """
+    return [
+        pod
+        for pod in pods
+        if began is not None
+        and pod.created_at is not None
+        and pod.created_at >= began
+        and not pod.deleting
+        and counts(pod)
+        and comes_back(pod.spec.tolerations)
+    ]
 
 
 def _is_expired(view: ClusterView, node: Node, settings: FleetSettings, at: datetime) -> bool:

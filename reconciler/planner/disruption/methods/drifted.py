@@ -21,7 +21,7 @@ from reconciler.planner.disruption.blockers.settling import settles
 from reconciler.planner.disruption.candidate import Candidate
 from reconciler.planner.disruption.candidate_selection import as_outdated, may_go_in_time
 from reconciler.planner.disruption.disruption_context import DisruptionContext
-from reconciler.planner.disruption.drains.actions import annotate, end_of_drain, last_failure
+from reconciler.planner.disruption.drains.actions import annotate, end_of_drain
 from reconciler.planner.disruption.examined_nodes import TRIED_MAX, nodes_to_try
 from reconciler.planner.disruption.replacement.consolidator import asked_again, asked_for
 from reconciler.planner.disruption.replacement.successor import (
@@ -33,6 +33,7 @@ from reconciler.planner.disruption.replacement.update_pause import (
     nodes_not_emptied,
     rest_of,
 )
+from reconciler.planner.disruption.update_order import drifted_in_order
 from reconciler.planner.disruption.voluntary_run import ENOUGH_AT_ONCE, VoluntaryRun
 from reconciler.planner.fleets.inventory import FleetStatus
 from reconciler.planner.fleets.updates.batch_annotation import BatchAnnotation
@@ -337,7 +338,7 @@ def _drainable(
     context, trials, tried = run.context, run.trials, 0
     settling = _settling(run)
     unsure: list[Node] = []
-    for node in nodes_to_try(context.view, list(_in_order(context, status, update))):
+    for node in nodes_to_try(context.view, list(drifted_in_order(context, status, update))):
         why = settling.get(node.name) or batch_blocker(context, node, status)
         if why is None:
             if tried == TRIED_MAX:
@@ -370,29 +371,3 @@ def _settling(run: VoluntaryRun) -> Mapping[NodeName, Blocker]:
         if left is not None:
             found[candidate.node.name] = settles(left, at)
     return found
-
-
-def _in_order(context: DisruptionContext, status: FleetStatus, update: Update) -> Iterator[Node]:
-    """Yield the drifted nodes in use: those that failed least often first, then the oldest.
-
-    An empty node that its fleet can do without is removed by its idle time: it needs no
-    replacement. One that is headroom counts as in use, because only a batch would end it.
-    """
-    view, kept_free = context.view, context.builder.kept_free
-
-    def order(node: Node) -> tuple[object, ...]:
-        failures = _failures(context, node, update)
-        return failures, node.created_at is None, node.created_at or view.at, node.name
-
-    for node in sorted((view.nodes[name] for name in update.old), key=order):
-        used = node.name in view.nodes_in_use or view.row_of[node.name] in kept_free
-        if not is_draining(node) and (
-            used or not context.removal_quota.allows(status.key, node.name)
-        ):
-            yield node
-
-
-def _failures(context: DisruptionContext, node: Node, update: Update) -> int:
-    """Return how often within a day a new node did not take the pods, or the drain failed."""
-    noted = asked_for(context.view, node, update.version), last_failure(context.view, node)
-    return max((each.count for each in noted if each is not None), default=0)

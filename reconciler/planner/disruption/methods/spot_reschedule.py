@@ -199,10 +199,10 @@ class _Search:
     def _move(self, candidate: Candidate, groups: Sequence[Group]) -> Blocker | None:
         """Move the pods in the what-if cluster; begin the drain if all move to spot nodes."""
         self._trials += 1
-        simulator = self._run.simulator
+        simulator, needed = self._run.simulator, self._needed_meanwhile(candidate)
         # This is cheap to find out, and applies to all nodes if no on-demand node has a
         # PreferNoSchedule taint.
-        soft = self._soft & self._spot
+        soft = self._soft & self._spot | needed
         with self._headroom.lifted():
             first = simulator.first_lands(candidate.node, groups, self._rows, self._also, soft)
         if first is not None and first not in self._spot:
@@ -211,7 +211,7 @@ class _Search:
         moves = simulator.move_onto(candidate.node, groups, self._rows)
         if moves is None:
             return NO_ROOM
-        freed = self._soft.intersection(moves.rows)
+        freed = self._soft.intersection(moves.rows) | needed
         with self._headroom.lifted():
             lands = simulator.spread_rows(moves, self._also, freed)
         if len(lands) < len(candidate.placed) or not self._spot.issuperset(lands):
@@ -224,6 +224,19 @@ class _Search:
         self._run.begin(candidate, moves)
         self._found = True
         return None
+
+    def _needed_meanwhile(self, candidate: Candidate) -> frozenset[int]:
+        """Return the rows that may lose our soft taint while the candidate is emptied.
+
+        Its fleet can do without one node less meanwhile, and needs the others. Nodes that are
+        headroom keep the taint.
+        """
+        context, key = self._run.context, candidate.status.key
+        builder, row_of = context.builder, context.view.row_of
+        own = {row_of[node.name] for node in candidate.status.nodes} - {*builder.kept_free}
+        tainted = own.intersection(self._run.simulator.tainted) - {row_of[candidate.node.name]}
+        left = context.removal_quota.left[key] - 1
+        return frozenset() if len(tainted) <= left else frozenset(tainted)
 
     def _not_preferred(self, lands: Sequence[int]) -> Blocker:
         """Return a blocker if kube-scheduler would put a pod on an on-demand node."""

@@ -46,7 +46,6 @@ class KeptHeadroom:
         moves: Relocation,
         also: Sequence[int] = (),
         freed: Collection[int] = (),
-        lost: Collection[int] = (),
     ) -> Blocker | None:
         """Return what speaks against moves that were just made; the simulation is left as it is.
 
@@ -54,7 +53,6 @@ class KeptHeadroom:
             moves: The moves.
             also: Idle rows on which kube-scheduler may put pods.
             freed: Rows whose soft taint is removed before the pods are evicted.
-            lost: Rows that leave in any case: headroom there is bought again, once.
         """
         if not self._pieces:
             return None
@@ -66,15 +64,14 @@ class KeptHeadroom:
         with self._headroom.lifted():
             liked = self._foreign, simulator.preferences
             spread_over(sim, [moves], classes, among, tainted, *liked)
-            missing = self._missing(among, lost)
+            missing = self._missing(among)
         return TAKEN if missing else None
 
-    def _missing(self, among: np.ndarray, lost: Collection[int]) -> bool:
+    def _missing(self, among: np.ndarray) -> bool:
         """Return whether some pod of the headroom finds no room any more."""
         sim, wanted = self._builder.sim, Counter[PodClass]()
-        for pod_class, row, amount in self._pieces:
-            if row not in lost:
-                wanted[pod_class] += amount
+        for pod_class, _, amount in self._pieces:
+            wanted[pod_class] += amount
         order = tightness(sim)
         return any(
             sum(amount for _, amount in fill(sim, pod_class, count, among, order)) < count

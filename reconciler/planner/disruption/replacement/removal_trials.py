@@ -270,8 +270,8 @@ class RemovalTrials:
             candidate.status.settings.sector, self.simulator.staying
         ):
             return NEEDED_BACK
-        lost = [self._context.view.row_of[candidate.node.name]] if candidate.must_go else []
-        taken = self._kept_headroom.blocker(moves, lost=lost)
+        # A node that must go would otherwise stay for good. Headroom is bought again, once.
+        taken = None if candidate.must_go else self._kept_headroom.blocker(moves)
         if taken is not None:
             return taken
         not_worth_it = self._short_lived.blocker(candidate, moves, receiving)

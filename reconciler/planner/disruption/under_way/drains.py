@@ -33,6 +33,8 @@ from reconciler.planner.disruption.drains.overdue import (
     ends_at,
     evictions_and_deletions,
     is_overdue,
+    needs_a_place,
+    returned_pods,
 )
 from reconciler.planner.disruption.drains.replacement_sets import SetsUnderWay
 from reconciler.planner.disruption.drains.stuck_terminating import STUCK_AFTER
@@ -119,16 +121,18 @@ class _Drains:
         view = builder.view
         pods = view.pods_on.get(node.name, [])
         kept = self._kept_after_all(node, key, drain, pods)
+        returned = returned_pods(pods, drain.started) if self._is_overdue(node, key) else []
+        others = [pod for pod in pods if pod not in returned] if returned else pods
         if kept is not None:
             builder.cancel_drain(give_back(node, drain.policy, kept.detail))
-        elif in_use(pods):
-            self._drain_on(node, key, pods, drain)
+        elif in_use(others):
+            self._drain_on(node, key, others, drain)
         elif (halted := cannot_end(view, node, status)) is not None:
             self._wait_empty(node, key, drain, halted)
         elif self._evicted_lately(node, key, drain):
             builder.block(node, "deleting", "its last pods are being deleted")
         else:
-            _end(builder, node, key, drain)
+            _end(builder, node, key, drain, returned)
 
     def _kept_after_all(
         self, node: Node, key: FleetKey, drain: Disruption, pods: Sequence[Pod]
@@ -260,7 +264,7 @@ class _Drains:
             blocker = _has_died(view, node)
         moving = [*left, *(pod for pod, ruling in rulings if comes_again(pod, ruling))]
         if overdue:
-            moving = [pod for pod in moving if pod.owner is not None]
+            moving = [pod for pod in moving if needs_a_place(pod)]
         moves = self._moves(node, moving, drain) if blocker is None else None
         if moves is None:
             why = blocker.detail if blocker else "its pods fit nowhere else any more"
@@ -334,8 +338,13 @@ def _has_died(view: ClusterView, node: Node) -> Blocker | None:
     return Blocker("not-ready", "it is not Ready any more, and its last pods are being deleted")
 
 
-def _end(builder: PlanBuilder, node: Node, key: FleetKey, drain: Disruption) -> None:
+def _end(
+    builder: PlanBuilder, node: Node, key: FleetKey, drain: Disruption, returned: Sequence[Pod]
+) -> None:
     view = builder.view
+    because = "drained and still empty"
+    if returned:
+        because = f"drained; {counted_noun(len(returned), 'pod')} came back and would come again"
     status = view.statuses[key]
     lowered = _already_lowered(builder, node, key)
     ended = end_empty_node(
@@ -344,7 +353,8 @@ def _end(builder: PlanBuilder, node: Node, key: FleetKey, drain: Disruption) -> 
         status,
         lower_target=not lowered,
         policy=drain.policy,
-        because="drained and still empty",
+        because=because,
+        returned=returned,
     )
     builder.finish_drain(ended)
 

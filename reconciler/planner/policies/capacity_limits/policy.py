@@ -55,9 +55,15 @@ def _raise_to_minimum(builder: PlanBuilder, status: FleetStatus) -> None:
     """Ask for what is missing beyond the nodes that EC2 has launched or owes.
 
     A node whose drain can be given back is not replaced: scale-in gives it back. One that leaves
-    for another reason is replaced, as far as the maximum allows.
+    for another reason is replaced, as far as the maximum allows; one that EC2 takes back from the
+    first plan on, as that plan already looks for room for its pods.
     """
-    ending = sum(1 for node in status.draining if not drain_reasons(node) <= POLICY_OF_DRAIN.keys())
+    taken_back = builder.view.inventory.interrupted
+    ending = sum(
+        node.name in taken_back or not drain_reasons(node) <= POLICY_OF_DRAIN.keys()
+        for node in status.nodes
+        if node.name not in status.set_aside
+    )
     short = status.min - (status.joined_or_launching - ending)
     target = max(status.current, status.min, status.joined_or_launching + short if short > 0 else 0)
     if status.max is not None:

@@ -17,6 +17,7 @@ from reconciler.model.containers import ContainerState
 from reconciler.model.fleet import Instance
 from reconciler.model.ids import InstanceId
 from reconciler.model.text import rfc3339
+from reconciler.planner.disruption_settings import RollingUpdate
 from tests.builders import (
     ago,
     make_fleet,
@@ -281,3 +282,25 @@ def test_plan_says_what_came_of_a_resume(name: str, halted: bool, done: bool, be
     assert [(each.fleet, each.done, each.because) for each in made.resumes] == [
         (name, done, because)
     ]
+
+
+@pytest.mark.parametrize(
+    ("proven", "first"),
+    [pytest.param(False, "b", id="canary"), pytest.param(True, "a", id="later")],
+)
+def test_node_with_a_pod_in_a_crash_loop_is_not_the_first_to_be_replaced(
+    *, proven: bool, first: str
+) -> None:
+    """Its only replica crashed on the first new node as well, which halted the update."""
+    loop = ContainerState(kind="container", restarts=9, waiting="CrashLoopBackOff")
+    crashing = on("a", "app", restarts=9, containers=(loop,))
+    known = remembered(canary_version=NEW, canary_proven=True) if proven else ()
+    made = made_of(
+        node("a", 9000),
+        node("b"),
+        crashing,
+        on("b"),
+        rules=RollingUpdate(batch_max=1),
+        fleet_states=known,
+    )
+    assert list(marked(made)) == [first]

@@ -1,5 +1,6 @@
 """`min_capacity` is held against nodes that take pods: what EC2 owes may never come."""
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
@@ -18,7 +19,8 @@ from tests.builders import (
     make_pod,
     make_settings,
 )
-from tests.unit.planner.disruption.interrupted_nodes import targets
+from tests.unit.planner.disruption.interrupted_nodes import begun, noticed, targets
+from tests.unit.planner.disruption.scale_in.consolidation import raised
 from tests.unit.planner.disruption.scale_in.scene import (
     drained,
     full,
@@ -143,3 +145,14 @@ def test_region_whose_instances_are_missing_altogether_keeps_its_nodes() -> None
     pod = make_pod("waiting", cpu="3")
     made = planned(FLEET, *nodes, full("a"), full("b"), pod, cloud=cloud)
     assert targets(made) == [(2, 3)]
+
+
+@pytest.mark.parametrize("found", [noticed, begun], ids=["notice", "drain"])
+def test_node_that_the_minimum_asks_for_takes_the_pods_of_the_one_that_ec2_takes_back(
+    found: Callable[..., Node],
+) -> None:
+    """The first plan bought a cheaper node for them, and the second one for the minimum."""
+    fleet, cheap = replace(FLEET, min_capacity=1), make_scene_fleet(size="cheap", price="0.01")
+    pods = [on("a", "one"), on("a", "two")]
+    made = planned(make_settings(fleet, cheap), found("a", fleet=fleet), *pods)
+    assert raised(made) == [(fleet.name, 2, "min-capacity")]

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from reconciler.model.actions import DO_NOT_DISRUPT, UNNEEDED_TAINT, begins_drain
+from reconciler.model.actions import DO_NOT_DISRUPT, UNNEEDED_TAINT, UntaintNode, begins_drain
 from reconciler.model.cluster import PodPreference, Preference, Taint
 from reconciler.model.frozen import FrozenMap
 from reconciler.model.selectors import NodeSelectorTerm, Requirement
@@ -69,3 +69,29 @@ def test_node_that_was_emptied_is_no_less_preferred_for_having_two_taints() -> N
     )
     assert [each.node for each in made.actions if begins_drain(each)] == []
     assert [each.code for each in made.kept if each.node == "a"] == ["not-preferred"]
+
+
+@pytest.mark.parametrize(
+    ("minimum", "goes"), [pytest.param(0, ["a"], id="left alone"), pytest.param(1, [], id="needed")]
+)
+def test_node_that_loses_our_soft_taint_when_another_is_emptied_counts_without_it(
+    minimum: int, goes: list[str]
+) -> None:
+    """Two on-demand nodes without a taint of their own gave each other their pods without end.
+
+    One that drains is none that the minimum may count: the idle one is needed meanwhile.
+    """
+    fleet = replace(ON_DEMAND, min_capacity=minimum)
+    ours = Taint(key=UNNEEDED_TAINT, value="scale-in", effect="PreferNoSchedule")
+    made = planned(
+        make_settings(fleet, SPOT, spot_rescheduler=RULES),
+        make_node("a", fleet),
+        unneeded("idle", fleet, 60, taints=(ours,)),
+        make_node("s", SPOT),
+        on("a", "web-0"),
+        on("s", "web-1"),
+    )
+    assert [each.node for each in made.actions if begins_drain(each)] == goes
+    assert not [each for each in made.actions if isinstance(each, UntaintNode)]
+    codes = [each.code for each in made.kept if each.node == "a"]
+    assert codes == ([] if goes else ["not-preferred"])

@@ -163,6 +163,19 @@ def test_headroom_keeps_no_node_at_the_maximum_that_has_no_pods() -> None:
     assert drained(made) == ["a"]
 
 
+def test_headroom_that_kube_scheduler_would_take_keeps_no_node_of_a_batch() -> None:
+    """It does not know about headroom: the update rested for good, its new node beside it.
+
+    One of the pods comes to the larger node, which has the larger share of its room free then.
+    """
+    large = make_scene_fleet(size="large", cpu=8, memory="32Gi", price="0.2")
+    piece = {"headroom": (Headroom(sector="primary", cpu_milli=4000, memory_bytes=2**30),)}
+    nodes = [node("a", mark=1), node("new", 300), node("large", fleet=large)]
+    pods = [on("a", "one", "1500m"), on("a", "two", "1500m"), on("large", cpu="3")]
+    made = made_of(*nodes, *pods, new="new large", beside=(large,), settings=piece)
+    assert (drained(made), moves(made)) == (["a"], {"one": "new", "two": "new"})
+
+
 def test_node_that_may_not_wait_for_a_new_one_says_what_to_change() -> None:
     """Whoever set min_in_service for it would not know why nothing happens."""
     fleet = make_scene_fleet(max_capacity=2)

@@ -1,6 +1,7 @@
 """`--explain-node`: why a node is kept, used, held or leaves."""
 
 from dataclasses import replace
+from datetime import time
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from reconciler.model.frozen import FrozenMap
 from reconciler.model.ids import PodKey
 from reconciler.model.snapshot import Snapshot
 from reconciler.model.text import rfc3339
+from reconciler.planner.disruption_settings import MaintenanceWindow, RollingUpdate
 from reconciler.planner.explain.answers import NodeExplanation
 from reconciler.planner.explain.explain import explain
 from reconciler.planner.planner import plan
@@ -26,6 +28,9 @@ from tests.builders import (
     selecting,
 )
 from tests.builders import make_snapshot as snapshot_of
+from tests.unit.planner.disruption.updated_fleet import made_of
+from tests.unit.planner.disruption.updated_fleet import node as drifted
+from tests.unit.planner.placed import drained
 
 FLEET = make_fleet_settings("small", scale_in=idle(600))
 LONG_IDLE = {UNNEEDED_SINCE: rfc3339(ago(3000))}
@@ -250,3 +255,13 @@ def test_draining_taint_of_a_person_is_named_with_the_command_that_takes_it_off(
     used = explained(snapshot_of(make_node("n0", FLEET, taints=(by_hand,)), web))
     assert used.verdict == "used"
     assert used.because.startswith("1 pod on it: ns/web; somebody else set its draining taint; ")
+
+
+def test_node_that_the_plan_empties_is_not_among_those_that_stay() -> None:
+    """The plan's JSON said of it that its rolling update had not reached it yet."""
+    closed = RollingUpdate(windows=(MaintenanceWindow(starts=time(1), ends=time(2)),))
+    nodes = [drifted("a", annotations=LONG_IDLE), drifted("b")]
+    pods = [make_pod("web", node="a", cpu="500m"), make_pod("db", node="b", cpu="2500m")]
+    made = made_of(*nodes, *pods, rules=closed)
+    assert drained(made) == ["a"]
+    assert [(each.node, each.code) for each in made.kept] == [("b", "rolling-update")]

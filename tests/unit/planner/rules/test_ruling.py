@@ -123,6 +123,9 @@ def test_label_that_keeps_a_pod_keeps_none_of_its_replicas() -> None:
     [
         (Toleration(operator="Exists"), True),
         (Toleration(key=DRAINING_TAINT, operator="Exists", effect="NoSchedule"), True),
+        (Toleration(key=DRAINING_TAINT, value="scale-in", effect="NoSchedule"), True),
+        (Toleration(key=DRAINING_TAINT, value="rolling-update"), True),
+        (Toleration(key=DRAINING_TAINT, value="maintenance"), False),
         (Toleration(operator="Exists", effect="NoExecute"), False),
         (Toleration(key="team", operator="Exists"), False),
     ],

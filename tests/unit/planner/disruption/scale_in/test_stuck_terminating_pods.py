@@ -2,7 +2,7 @@
 
 import pytest
 
-from reconciler.model.actions import EvictPod, TaintNode, TerminateInstance
+from reconciler.model.actions import EvictPod, TaintNode, TerminateInstance, UntaintNode
 from tests.builders import ago, make_node
 from tests.unit.planner.disruption.scale_in.scene import (
     drained,
@@ -76,3 +76,24 @@ def test_what_a_hanging_pod_asks_for_is_not_free() -> None:
     hangs = on("b", "hangs", "3", deleting=True, deletion_at=ago(600))
     made = planned(FLEET, unneeded("a", FLEET), make_node("b", FLEET), hangs, on("a", cpu="2"))
     assert told(made, TaintNode) == []
+
+
+@pytest.mark.parametrize(
+    ("left", "goes"), [pytest.param(120, ["web"], id="in time"), pytest.param(3600, [], id="late")]
+)
+def test_no_drain_begins_beside_a_pod_that_ends_after_its_limit(
+    left: float, goes: list[str]
+) -> None:
+    """It was given up after four minutes and begun again, and the other pods moved each time."""
+    slow = on("a", "slow", deleting=True, deletion_at=ago(-left))
+    nodes = [unneeded("a", FLEET), make_node("b", FLEET)]
+    made = planned(FLEET, *nodes, slow, on("a", "web"), full("b", "1"))
+    assert told(made, EvictPod) == goes
+    assert kept(made).get("a") == (None if goes else "long-grace")
+
+
+def test_drain_beside_a_pod_that_was_given_an_hour_to_end_is_given_back() -> None:
+    """Nothing is gained by waiting until the limit, and the node takes no pods meanwhile."""
+    slow = on("a", "slow", deleting=True, deletion_at=ago(-3600))
+    made = planned(FLEET, drained("a", FLEET, 30), make_node("b", FLEET), slow, full("b", "1"))
+    assert told(made, UntaintNode) == ["a"]

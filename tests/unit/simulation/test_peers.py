@@ -210,6 +210,23 @@ def test_cluster_autoscaler_leaves_an_interrupted_node_to_its_group() -> None:
     assert found.history.waiting == 0
 
 
+@pytest.mark.parametrize("peer", ["cluster-autoscaler", "karpenter"])
+@pytest.mark.parametrize("init_seconds", [60, 900])
+def test_instance_that_becomes_no_node_is_ended_before_another_is_bought(
+    peer: str, init_seconds: int
+) -> None:
+    """A model bought a node each second for one pod as soon as `instance_init_time` was over."""
+    pod = PodDemand(at=AT + timedelta(seconds=1), id="pod", spec=make_spec("1", "1Gi"))
+    lines: list[DemandLine] = [fault(until=600, fault="never-join"), pod]
+    config = replace(settings(), instance_init_seconds=init_seconds)
+    options = Options(days=1800 / 86_400, chances=SURE)
+    found = played(peer_of(peer), folded(lines), config, options)
+    first, second = found.launches
+    assert first.end - first.begin == 900
+    assert second.begin >= first.end
+    assert found.history.waiting == 0
+
+
 def with_models() -> tuple[dict[str, Any], Mapping[str, bytes]]:
     """The report of a demand with both models, and its files."""
     lines: list[DemandLine] = [*jobs(6), web(3)]

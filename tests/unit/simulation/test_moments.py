@@ -1,6 +1,7 @@
 """The worst moments of a report, and the commands that open them."""
 
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 
 from reconciler.model.cluster import Owner
 from reconciler.model.demand import DemandLine, FaultDemand, PodDemand
@@ -40,3 +41,22 @@ def test_pod_that_fits_nowhere_hides_no_bad_moment() -> None:
     assert shortage < datetime.fromisoformat(worst["at"]) <= over + timedelta(minutes=2)
     assert (worst["pods_waiting"], worst["pod"]) == (10, "default/job-0")
     assert {moment["pod"] for moment in others} == {"default/stuck"}
+
+
+def test_wait_that_grows_for_hours_has_three_worst_moments() -> None:
+    """Each plan of a shortage was worse than the one before, and took its place: one was left."""
+    at = datetime(2026, 3, 1, 12, tzinfo=UTC)
+    lines: list[DemandLine] = [
+        FaultDemand(at=at, fault="capacity"),
+        *(PodDemand(at=at + timedelta(minutes=10 * n), id=f"job-{n}", spec=make_spec("1"))
+          for n in range(36)),
+    ]  # fmt: skip
+    options = Options(days=0.25)
+    settings = make_settings(make_fleet_settings(price="0.10"))
+    found = figures(Simulation(folded(lines), settings, options).run(), "config")["moments"]
+    times = [datetime.fromisoformat(each["at"]) for each in found]
+    assert len(times) == 3
+    assert all(later - earlier >= timedelta(hours=1) for later, earlier in pairwise(times))
+    waited = [each["waited_seconds_together"] for each in found]
+    assert waited == sorted(waited, reverse=True)
+    assert times[0] > at + timedelta(hours=5.9)

@@ -21,7 +21,7 @@ from reconciler.planner.settings import PlannerSettings
 from reconciler.records.demand import TraceOptions, read_demand, read_trace
 from reconciler.simulation.mixes import generated, read_mix
 from reconciler.simulation.moments import MomentOpener
-from reconciler.simulation.peers.models import Peer, peer_of, played
+from reconciler.simulation.peers.models import Peer, peers_of, played
 from reconciler.simulation.report import Json, report, report_files
 from reconciler.simulation.simulation import Options, Result, Simulation
 
@@ -127,10 +127,10 @@ def simulate(
             passed.
 
     Raises:
-        ConfigError, InputError, UsageError: As `settings_of`, `load_demand`, `peer_of` and
+        ConfigError, InputError, UsageError: As `settings_of`, `load_demand`, `peers_of` and
         `writable`, all before the simulation starts.
     """
-    peers = [peer_of(each) for each in request.peers]
+    peers = peers_of(request.peers)
     configs = [request.config, *([request.other_config] if request.other_config else [])]
     loaded = [(name, settings_of(name, request.flags)) for name in configs]
     demand = load_demand(request.demand, request.selector)

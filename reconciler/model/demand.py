@@ -10,6 +10,7 @@ from reconciler.model.selectors import LabelSelector
 from reconciler.model.volumes import EBS_DRIVER, ONE_NODE
 
 ControllerKind = Literal["Deployment", "ReplicaSet", "StatefulSet", "DaemonSet"]
+PodManagementPolicy = Literal["OrderedReady", "Parallel"]
 FaultKind = Literal["capacity", "interruption", "never-join", "slow-launch"]
 
 
@@ -91,6 +92,8 @@ class ControllerDemand:
     """Those of `spec`; ignored without one, and for a DaemonSet."""
     claim_templates: tuple[ClaimTemplate, ...] = ()
     """Of a StatefulSet; empty: unchanged."""
+    pod_management_policy: PodManagementPolicy | None = None
+    """Of a StatefulSet; None: unchanged, at first `OrderedReady`."""
     labels: Labels = NO_LABELS
     """Labels of its pods; empty: unchanged."""
     annotations: Labels = NO_LABELS

@@ -59,7 +59,8 @@ EVERY: tuple[DemandLine, ...] = (
                      volumes=PodVolumes(claims=("shared",)),
                      claim_templates=(ClaimTemplate(name="data"),
                                       ClaimTemplate(name="log", storage_class="efs",
-                                                    access_modes=("ReadWriteMany",)))),
+                                                    access_modes=("ReadWriteMany",))),
+                     pod_management_policy="Parallel"),
     CronDemand(at=AT, id="dump", schedule="0 4 * * *", spec=SPEC,
                volumes=PodVolumes(ephemeral=("scratch",))),
     ClaimDemand(at=AT, id="data-db-0", namespace="db", zone="us-west-2a", storage_class="gp3"),
@@ -174,6 +175,14 @@ POD = {"kind": "pod", "id": "x", "spec": {"containers": []}}
                 volume_claim_templates=[{"metadata": {"name": "data"}}],
             ),
             "volume_claim_templates: only a StatefulSet has them",
+        ),
+        (
+            line(
+                kind="controller",
+                controller={"kind": "Deployment", "name": "x"},
+                pod_management_policy="Parallel",
+            ),
+            "pod_management_policy: only a StatefulSet has one",
         ),
         (
             line(**{**POD, "spec": {"containers": [], "volumes": [{"persistentVolumeClaim": {}}]}}),

@@ -313,10 +313,12 @@ class Feeder:
         return [each for name in names for each in self._fleets.get(name, ())]
 
     def _no_capacity(self, fault: FaultDemand, pools: Sequence[FleetPool]) -> End:
-        """Make pools have no capacity; for one fleet, refuse its launches."""
+        """Make pools have no capacity; for one fleet, refuse only its launches."""
         if fault.fleet and not (fault.instance_type or fault.zone):
             fleets = self._fleets_of(fault)
             return together(self._faults.refuse_launches(each, fault.code) for each in fleets)
+        if fault.fleet:
+            return together(self._faults.refuse_pool_of(each, fault.code) for each in pools)
         records = self._world.fleets.records
         refused = {(records[fleet].shape.region, kind, zone) for fleet, kind, zone in pools}
         return self._faults.refuse_pools(refused, fault.code)

@@ -143,3 +143,12 @@ def test_capacity_fault_that_names_a_fleet_hits_no_other_one(instance_type: str,
     assert longest_wait([outer, inner, pod("a", "steady")]) < 120
     waited = longest_wait([outer, inner, pod("a")])
     assert waited < 120 if zone else waited > 900
+
+
+def test_first_instance_that_does_not_join_is_replaced_as_any_other() -> None:
+    """The loop took the cluster for one of other fleets: the pod waited until the end."""
+    lines: list[DemandLine] = [fault(until=600, fault="never-join"), pod("a")]
+    first, second = played(lines).launches
+    assert first.end - first.begin > 900
+    assert second.begin == first.end
+    assert 900 < longest_wait(lines) < 1100

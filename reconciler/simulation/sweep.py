@@ -24,7 +24,7 @@ def points(sweeps: Sequence[str]) -> list[dict[str, str]]:
     for word in sweeps:
         key, mark, text = word.partition("=")
         found = [each.strip() for each in text.split(",")]
-        if not (key and mark) or "" in found:
+        if not (key and mark) or "" in found or not word.isprintable():
             raise UsageError("--sweep", f"{word!r} is not KEY=VALUE,VALUE")
         if key in REPLACED:
             raise UsageError("--sweep", f"{key} changes nothing in a simulation", REPLACED[key])

@@ -75,11 +75,16 @@ def demand_of(stream: BinaryIO, name: str, selector: Mapping[str, str]) -> Deman
     """
     if name.lower().endswith(MIX_NAMES):
         found = generated(read_mix(stream.read(BYTES_MAX + 1), name), name)
-    elif name.lower().endswith(CSV_NAMES):
+    elif is_trace(name):
         found = read_trace(stream, name, TraceOptions(node_selector=FrozenMap(selector)))
     else:
         found = read_demand(stream, name)
     return replace(found, name=name)
+
+
+def is_trace(name: str) -> bool:
+    """Return whether a file is a CSV trace, by its name."""
+    return name.lower().endswith(CSV_NAMES)
 
 
 def read_input(path: str) -> bytes:

@@ -56,8 +56,12 @@ def test_points_are_the_product_of_all_values() -> None:
 
 
 @pytest.mark.parametrize(
-    "words", [["a"], ["a="], ["a=1,,2"], ["a=1", "a=2"], ["=1"], ["sleep_interval=1m,5m"]]
-)
+    "words",
+    [
+        ["a"], ["a="], ["a=1,,2"], ["a=1", "a=2"], ["=1"], ["sleep_interval=1m,5m"],
+        ["a=\udcff"], ["a=1\nb: 2"],
+    ],
+)  # fmt: skip
 def test_word_that_is_no_sweep_is_refused(words: list[str]) -> None:
     """A mistyped sweep would run one point for an hour."""
     with pytest.raises(UsageError):

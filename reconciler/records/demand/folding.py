@@ -65,7 +65,7 @@ def folded(lines: Iterable[DemandLine], begin: datetime = _NEVER) -> Demand:
         ends.setdefault(end.id, end)
     whole = (_with_end(line, ends, begin) for line in (*kept.values(), *listings.deletions()))
     every = sorted((line for line in whole if line is not None), key=_in_order)
-    end_at = max(last, max(map(_end, every), default=_NEVER))
+    end_at = max(last, max(map(last_moment, every), default=_NEVER))
     return Demand(lines=tuple(every), end=end_at, recorded_from=begun if begun < _EVER else None)
 
 
@@ -177,7 +177,7 @@ def _with_end(line: DemandLine, ends: Mapping[str, PodEnd], begin: datetime) -> 
     pod = line if end is None else _ended(line, end)
     if pod.at >= begin:
         return pod
-    ended_at = _end(pod) if end is None else end.at
+    ended_at = last_moment(pod) if end is None else end.at
     if ended_at <= begin and not (end is None and _is_endless(pod)):
         return None
     ran = pod.ran_seconds
@@ -215,7 +215,7 @@ def with_bounds(
         yield recorded_from(begin)
     last = _NEVER
     for line in lines:
-        last = max(last, _end(line))
+        last = max(last, last_moment(line))
         yield line
     if last < end:
         yield recorded_until(end)
@@ -227,7 +227,7 @@ def _ended(pod: PodDemand, end: PodEnd) -> PodDemand:
     return replace(pod, until=max(end.at, pod.at), ran_seconds=None, kept_seconds=None)
 
 
-def _end(line: DemandLine) -> datetime:
+def last_moment(line: DemandLine) -> datetime:
     """Return the last moment that a line covers."""
     if isinstance(line, PodDemand) and line.ran_seconds is not None:
         return line.at + timedelta(seconds=line.ran_seconds)

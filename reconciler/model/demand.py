@@ -77,7 +77,8 @@ class PodEnd:
 class ControllerDemand:
     """From now on a controller has this many replicas or this template, or it is gone.
 
-    A changed template, which is spec, labels and annotations, is a rollout.
+    A changed template, which is spec, labels and annotations, is a rollout; of a ReplicaSet it is
+    that of later pods.
     """
 
     at: datetime

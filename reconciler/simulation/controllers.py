@@ -87,7 +87,7 @@ class Controllers:
                 self._advance(found)
             else:
                 self._scale(found)
-            if rolls:
+            if rolls and kind != "ReplicaSet":  # whose pods stay as they were made
                 self._roll(found)
         if change.deleted:
             found.rolling = False

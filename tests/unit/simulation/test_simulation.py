@@ -195,6 +195,16 @@ def test_template_with_other_labels_or_annotations_is_rolled_out(kind: str, key:
     assert not {pod.key for pod in before} & {pod.key for pod in after}
 
 
+def test_another_template_of_a_replica_set_is_that_of_later_pods_only() -> None:
+    """Kubernetes replaces no pod of it; a Deployment does, with another ReplicaSet."""
+    lines = [
+        web(kind="ReplicaSet", replicas=2, spec=SPEC),
+        web(300, kind="ReplicaSet", spec=make_spec("500m", "1Gi")),
+        web(600, kind="ReplicaSet", replicas=3),
+    ]
+    assert [pod.spec.requests["cpu"] for pod in pods_after(lines)] == [1000, 1000, 500]
+
+
 def test_line_that_repeats_a_template_is_no_rollout() -> None:
     """Recordings say all of a controller each time it is scaled."""
     told: dict[str, Any] = {

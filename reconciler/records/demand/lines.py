@@ -275,6 +275,8 @@ def _budget(wire: BudgetWire) -> BudgetDemand:
 
 def _fault(wire: FaultWire) -> FaultDemand:
     at = checked_time(wire.t)
+    if wire.fault == "slow-launch" and not wire.seconds:
+        raise ValueError("seconds: a slow-launch has them")
     return FaultDemand(
         at=at,
         fault=wire.fault,

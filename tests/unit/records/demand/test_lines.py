@@ -165,6 +165,7 @@ POD = {"kind": "pod", "id": "x", "spec": {"containers": []}}
         ),
         (line(kind="controller", controller={"kind": "Job", "name": "x"}), "controller.kind"),
         (line(kind="fault", fault="fire"), "fault: Invalid enum value 'fire'"),
+        (line(kind="fault", fault="slow-launch"), "seconds: a slow-launch has them"),
         (line(kind="claim", id="x", zones=["a"]), "zones"),
         (line(kind="claim", id="x", zone="a" * 513), "zone: Expected `str` of length <= 512"),
         (line(kind="claim", id="x", access_modes=["a"] * 9), "access_modes: Expected `array`"),

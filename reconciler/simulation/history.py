@@ -14,7 +14,7 @@ from reconciler.model.cluster import Pod, PodSpec
 from reconciler.model.outcome import Outcome
 from reconciler.model.plan import Plan
 from reconciler.model.snapshot import Snapshot
-from reconciler.simulation.long_waits import LongWait, LongWaits
+from reconciler.simulation.long_waits import LONG_SECONDS, LongWait, LongWaits
 
 HOUR_SECONDS = 3600.0
 MINUTE_SECONDS = 60.0
@@ -115,7 +115,7 @@ class History:
     def _waited(self, pod: Pod, created_at: datetime, *, deleted: bool = False) -> None:
         """Record how long a pod has waited, which is over."""
         seconds = (self._clock.now() - created_at).total_seconds()
-        if self._existed_at is not None and created_at <= self._existed_at:
+        if self._existed(created_at):
             self.existed += 1
         else:
             self.waits.append(seconds)
@@ -173,10 +173,23 @@ class History:
         if not count:
             return
         now = self._clock.now()
-        ages = ((now - created).total_seconds() for created in self._waiting.values())
-        score = sum(min(WAIT_COUNTED_SECONDS, age) for age in ages)
+        score = sum(self._counted(created, now) for created in self._waiting.values())
+        if not score and any(map(self._existed, self._waiting.values())):
+            return
         moment = Moment(seconds=self._now(), score=score, waiting=count, snapshot=snapshot)
         self._keep(moment)
+
+    def _existed(self, created_at: datetime) -> bool:
+        """Return whether a pod existed when the recording began, and had its node then."""
+        return self._existed_at is not None and created_at <= self._existed_at
+
+    def _counted(self, created_at: datetime, now: datetime) -> float:
+        """Return what counts of a pod's wait in a moment.
+
+        One that existed before waits for a boot only because the simulation begins without nodes.
+        """
+        usual = LONG_SECONDS if self._existed(created_at) else 0.0
+        return min(WAIT_COUNTED_SECONDS, max(0.0, (now - created_at).total_seconds() - usual))
 
     def _keep(self, moment: Moment) -> None:
         """Keep the worst moment of each hour, and of the hours the worst."""

@@ -15,7 +15,6 @@ from reconciler.model.demand import (
     DemandLine,
     FaultDemand,
     PodDemand,
-    PodManagementPolicy,
 )
 from reconciler.model.errors import InputError
 from reconciler.model.frozen import FrozenMap
@@ -195,16 +194,6 @@ def test_template_with_other_labels_or_annotations_is_rolled_out(kind: str, key:
     assert not {pod.key for pod in before} & {pod.key for pod in after}
 
 
-def test_another_template_of_a_replica_set_is_that_of_later_pods_only() -> None:
-    """Kubernetes replaces no pod of it; a Deployment does, with another ReplicaSet."""
-    lines = [
-        web(kind="ReplicaSet", replicas=2, spec=SPEC),
-        web(300, kind="ReplicaSet", spec=make_spec("500m", "1Gi")),
-        web(600, kind="ReplicaSet", replicas=3),
-    ]
-    assert [pod.spec.requests["cpu"] for pod in pods_after(lines)] == [1000, 1000, 500]
-
-
 def test_line_that_repeats_a_template_is_no_rollout() -> None:
     """Recordings say all of a controller each time it is scaled."""
     told: dict[str, Any] = {
@@ -280,21 +269,6 @@ def test_stateful_set_keeps_its_ordinals() -> None:
     found = pods_after(lines)
     assert [pod.key.name for pod in found] == ["web-0", "web-1"]
     assert {pod.spec.requests["cpu"] for pod in found} == {500}
-
-
-@pytest.mark.parametrize(("policy", "at_once"), [(None, 1), ("OrderedReady", 1), ("Parallel", 3)])
-def test_stateful_set_creates_its_replicas_one_after_the_other(
-    policy: PodManagementPolicy | None, at_once: int
-) -> None:
-    """All were created together, and their nodes were bought together, as Kubernetes never asks.
-
-    A controller that is deleted meanwhile creates none of those that were missing.
-    """
-    made = web(kind="StatefulSet", replicas=3, spec=make_spec("3"), pod_management_policy=policy)
-    assert len(pods_after([made], seconds=30)) == at_once
-    assert [pod.key.name for pod in pods_after([made])] == ["web-0", "web-1", "web-2"]
-    again = [made, web(30, kind="StatefulSet", deleted=True), web(40, replicas=1, spec=SPEC)]
-    assert len(pods_after(again)) == 1
 
 
 def test_daemon_set_runs_on_every_node_and_counts_for_no_wait() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from reconciler.model.cluster import Owner, Pod
-from reconciler.model.demand import ControllerDemand, DemandLine, PodManagementPolicy
+from reconciler.model.demand import ControllerDemand, CronDemand, DemandLine, PodManagementPolicy
 from reconciler.records.demand import folded
 from reconciler.simulation.chances import Chances
 from reconciler.simulation.simulation import Options, Simulation
@@ -56,3 +56,15 @@ def test_stateful_set_creates_its_replicas_one_after_the_other(
     assert [pod.key.name for pod in pods_after([made])] == ["web-0", "web-1", "web-2"]
     again = [made, web(30, kind="StatefulSet", deleted=True), web(40, replicas=1, spec=SPEC)]
     assert len(pods_after(again)) == 1
+
+
+@pytest.mark.parametrize("changed_at", [10, 20])
+def test_cron_job_that_is_changed_when_it_is_due_starts_its_job_once(changed_at: int) -> None:
+    """The line of a full hour took the place of the Job of that hour; a new CronJob waits."""
+    crons = [
+        CronDemand(at=AT + timedelta(minutes=n), id="c", schedule="*/10 * * * *", spec=SPEC,
+                   ran_seconds=9000.0)
+        for n in (0, changed_at)
+    ]  # fmt: skip
+    jobs = [pod.created_at for pod in pods_after(crons, seconds=1500)]
+    assert jobs == [AT + timedelta(minutes=10), AT + timedelta(minutes=20)]

@@ -127,7 +127,7 @@ def command(
         demand=demand,
         flags={"cluster-name": cluster_name, "regions": regions, "catalogue": catalogue},
         other_config=config_b,
-        selector=_selector(trace_selector or []),
+        selector=_selector(trace_selector or [], is_trace=simulating.is_trace(demand)),
         peers=tuple(peer or ()),
         out=out,
         options=_options(
@@ -185,12 +185,14 @@ def _options(own: dict[str, Any], chances: dict[str, Any]) -> "Options":
     return Options(**own, chances=Chances(**chances))
 
 
-def _selector(pairs: list[str]) -> dict[str, str]:
+def _selector(pairs: list[str], *, is_trace: bool) -> dict[str, str]:
     """Return a node selector from `label=value` words.
 
     Raises:
-        UsageError: A word has no `=`.
+        UsageError: A word has no `=`, or the demand is no trace, and so has selectors of its own.
     """
+    if pairs and not is_trace:
+        raise UsageError("--trace-selector", "is only for CSV traces (*.csv, .csv.gz, .csv.zst)")
     found = {}
     for pair in pairs:
         key, mark, value = pair.partition("=")

@@ -10,6 +10,7 @@ from reconciler.model.selectors import LabelSelector
 from reconciler.model.volumes import EBS_DRIVER, ONE_NODE
 
 ControllerKind = Literal["Deployment", "ReplicaSet", "StatefulSet", "DaemonSet"]
+PodManagementPolicy = Literal["OrderedReady", "Parallel"]
 FaultKind = Literal["capacity", "interruption", "never-join", "slow-launch"]
 
 
@@ -76,7 +77,8 @@ class PodEnd:
 class ControllerDemand:
     """From now on a controller has this many replicas or this template, or it is gone.
 
-    A changed template, which is spec, labels and annotations, is a rollout.
+    A changed template, which is spec, labels and annotations, is a rollout; of a ReplicaSet it is
+    that of later pods.
     """
 
     at: datetime
@@ -91,6 +93,8 @@ class ControllerDemand:
     """Those of `spec`; ignored without one, and for a DaemonSet."""
     claim_templates: tuple[ClaimTemplate, ...] = ()
     """Of a StatefulSet; empty: unchanged."""
+    pod_management_policy: PodManagementPolicy | None = None
+    """Of a StatefulSet; None: unchanged, at first `OrderedReady`."""
     labels: Labels = NO_LABELS
     """Labels of its pods; empty: unchanged."""
     annotations: Labels = NO_LABELS

@@ -35,8 +35,12 @@ class _Controller:
     claim_templates: tuple[ClaimTemplate, ...] = ()
     labels: Labels = NO_LABELS
     annotations: Labels = NO_LABELS
+    in_order: bool = True
+    """Of a StatefulSet: whether each replica is created when those before it are ready."""
     made: int = 0
     rolling: bool = False
+    filling: bool = False
+    """Whether the next replica of a StatefulSet waits for those before it."""
 
     def is_old(self, pod: Pod) -> bool:
         """Return whether a pod is of another template: its spec, labels and annotations.
@@ -83,7 +87,7 @@ class Controllers:
                 self._advance(found)
             else:
                 self._scale(found)
-            if rolls:
+            if rolls and kind != "ReplicaSet":  # whose pods stay as they were made
                 self._roll(found)
         if change.deleted:
             found.rolling = False
@@ -106,11 +110,30 @@ class Controllers:
         return [pod for pod in owned if not pod.finished and (waits or not pod.deleting)]
 
     def _scale(self, controller: _Controller) -> None:
+        if controller.owner.kind == "StatefulSet" and controller.in_order:
+            self._fill(controller)
         pods = self._pods(controller)
-        for _ in range(controller.replicas - len(pods)):
+        for _ in range(0 if controller.filling else controller.replicas - len(pods)):
             self._create(controller)
         going = _to_go(controller, pods)[: max(0, len(pods) - controller.replicas)]
         self._world.remove_pods(pod.key for pod in going)
+
+    def _fill(self, controller: _Controller) -> None:
+        """Create the next replicas of a StatefulSet, each when those before it are ready.
+
+        Source: OrderedReady in kubernetes/pkg/controller/statefulset/stateful_set_control.go, 1.34.
+        """
+        pods = self._pods(controller)
+        while len(pods) < controller.replicas and all(p.ready and not p.deleting for p in pods):
+            self._create(controller)
+            pods = self._pods(controller)
+        if len(pods) < controller.replicas and not controller.filling:
+            self._world.clock.call_later(ROLLOUT_STEP_SECONDS, lambda: self._fill_on(controller))
+        controller.filling = len(pods) < controller.replicas
+
+    def _fill_on(self, controller: _Controller) -> None:
+        controller.filling = False
+        self._fill(controller)
 
     def _create(self, controller: _Controller) -> None:
         assert controller.spec is not None
@@ -223,6 +246,8 @@ def _apply(controller: _Controller, change: ControllerDemand) -> bool:
             controller.spec = change.spec
     if change.replicas is not None:
         controller.replicas = change.replicas
+    if change.pod_management_policy is not None:
+        controller.in_order = change.pod_management_policy == "OrderedReady"
     controller.claim_templates = change.claim_templates or controller.claim_templates
     controller.labels = change.labels or controller.labels
     controller.annotations = change.annotations or controller.annotations

@@ -26,9 +26,9 @@ class Faults:
 
     def __init__(self, world: MemoryWorld) -> None:
         self._world = world
-        self._codes: dict[tuple[Pool, bool] | FleetId, list[str]] = {}
-        """EC2's answer for a pool (for spot instances only, or for all) or a fleet: the code of
-        each fault, the newest last."""
+        self._codes: dict[tuple[Pool, bool] | FleetPool | FleetId, list[str]] = {}
+        """EC2's answer for a pool (for spot instances only, or for all; or for one fleet) or a
+        fleet: the code of each fault, the newest last."""
         self._not_joining: Counter[FleetPool] = Counter()
         """How many faults keep instances of it from becoming nodes."""
         self._slower: dict[FleetPool, list[float]] = {}
@@ -53,6 +53,20 @@ class Faults:
     def _tell_pool(self, pool: Pool, spot_only: bool) -> None:  # noqa: FBT001 - of a key
         codes = self._codes[pool, spot_only]
         self._world.refuse_pool(*pool, codes[-1] if codes else None, spot_only=spot_only)
+
+    def refuse_pool_of(self, pool: FleetPool, code: str) -> End:
+        """Refuse one fleet's launches in a pool until the returned function is called."""
+        fleet, instance_type, zone = pool
+        codes = self._codes.setdefault(pool, [])
+        codes.append(code)
+        self._world.refuse_pool_of(fleet, (instance_type, zone), code)
+
+        def end() -> None:
+            codes.remove(code)
+            left = codes[-1] if codes else None
+            self._world.refuse_pool_of(fleet, (instance_type, zone), left)
+
+        return end
 
     def refuse_launches(self, fleet: FleetId, code: str) -> End:
         """Refuse launches for a fleet until the returned function is called."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import partial
 from itertools import chain, count
 from typing import assert_never
@@ -73,6 +73,8 @@ class Feeder:
         """The ids of the demands whose pods are deleted at a time: owners delete many at once."""
         self._crons: dict[tuple[str, str], int] = {}
         """How often each CronJob was changed: Jobs of an older version stop."""
+        self._due_after: dict[tuple[str, str], datetime] = {}
+        """When each CronJob was created, or started a Job last: only later times are due."""
         self._jobs = 0
         self.pods = 0
         """How many pods were created from demand."""
@@ -255,7 +257,9 @@ class Feeder:
         key = (cron.namespace, cron.id)
         self._crons[key] = form = self._crons.get(key, 0) + 1
         zone, now = ZoneInfo(cron.time_zone), self._world.clock.now()
-        self._await_job(cron, cron_job_times(cron.schedule, zone, now), form)
+        # A CronJob that is changed when a Job is due starts it all the same.
+        after = max(self._due_after.setdefault(key, now), now - timedelta.resolution)
+        self._await_job(cron, cron_job_times(cron.schedule, zone, after), form)
 
     def _await_job(self, cron: CronDemand, times: Iterator[datetime], form: int) -> None:
         at = next(times, None)
@@ -265,6 +269,7 @@ class Feeder:
 
         def due() -> None:
             if self._crons[cron.namespace, cron.id] == form:
+                self._due_after[cron.namespace, cron.id] = at
                 self._start_job(cron)
                 self._await_job(cron, times, form)
 
@@ -313,10 +318,12 @@ class Feeder:
         return [each for name in names for each in self._fleets.get(name, ())]
 
     def _no_capacity(self, fault: FaultDemand, pools: Sequence[FleetPool]) -> End:
-        """Make pools have no capacity; for one fleet, refuse its launches."""
+        """Make pools have no capacity; for one fleet, refuse only its launches."""
         if fault.fleet and not (fault.instance_type or fault.zone):
             fleets = self._fleets_of(fault)
             return together(self._faults.refuse_launches(each, fault.code) for each in fleets)
+        if fault.fleet:
+            return together(self._faults.refuse_pool_of(each, fault.code) for each in pools)
         records = self._world.fleets.records
         refused = {(records[fleet].shape.region, kind, zone) for fleet, kind, zone in pools}
         return self._faults.refuse_pools(refused, fault.code)

@@ -2,6 +2,7 @@
 
 from array import array
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from math import ceil
@@ -13,7 +14,7 @@ from reconciler.model.cluster import Pod, PodSpec
 from reconciler.model.outcome import Outcome
 from reconciler.model.plan import Plan
 from reconciler.model.snapshot import Snapshot
-from reconciler.simulation.long_waits import LongWait, LongWaits
+from reconciler.simulation.long_waits import LONG_SECONDS, LongWait, LongWaits
 
 HOUR_SECONDS = 3600.0
 MINUTE_SECONDS = 60.0
@@ -21,6 +22,8 @@ POINTS = 480
 """How many points each series over time has in a report."""
 MOMENTS_MAX = 3
 MOMENT_APART_SECONDS = 3600.0
+HOURS_KEPT = 3 * (MOMENTS_MAX - 1) + 1
+"""Each moment that is shown keeps away those of its hour and of the two beside it."""
 WAIT_COUNTED_SECONDS = 3600.0
 """What counts of one pod's wait in a moment: otherwise a pod that fits nowhere would always win."""
 
@@ -73,7 +76,8 @@ class History:
         self._waiting_by_minute: dict[int, int] = {}
         self._waiting_noted = 0.0
         """Until when `_waiting_by_minute` is complete, in seconds since the beginning."""
-        self.moments: list[Moment] = []
+        self._worst: dict[int, Moment] = {}
+        """The worst moment of each of some hours, as many as `moments` may need."""
         self.plans = 0
         self.created = 0
         """Pods, including those that controllers made as replacements, without those of
@@ -111,7 +115,7 @@ class History:
     def _waited(self, pod: Pod, created_at: datetime, *, deleted: bool = False) -> None:
         """Record how long a pod has waited, which is over."""
         seconds = (self._clock.now() - created_at).total_seconds()
-        if self._existed_at is not None and created_at <= self._existed_at:
+        if self._existed(created_at):
             self.existed += 1
         else:
             self.waits.append(seconds)
@@ -169,20 +173,43 @@ class History:
         if not count:
             return
         now = self._clock.now()
-        ages = ((now - created).total_seconds() for created in self._waiting.values())
-        score = sum(min(WAIT_COUNTED_SECONDS, age) for age in ages)
+        score = sum(self._counted(created, now) for created in self._waiting.values())
+        if not score and any(map(self._existed, self._waiting.values())):
+            return
         moment = Moment(seconds=self._now(), score=score, waiting=count, snapshot=snapshot)
         self._keep(moment)
 
+    def _existed(self, created_at: datetime) -> bool:
+        """Return whether a pod existed when the recording began, and had its node then."""
+        return self._existed_at is not None and created_at <= self._existed_at
+
+    def _counted(self, created_at: datetime, now: datetime) -> float:
+        """Return what counts of a pod's wait in a moment.
+
+        One that existed before waits for a boot only because the simulation begins without nodes.
+        """
+        usual = LONG_SECONDS if self._existed(created_at) else 0.0
+        return min(WAIT_COUNTED_SECONDS, max(0.0, (now - created_at).total_seconds() - usual))
+
     def _keep(self, moment: Moment) -> None:
-        """Keep the worst moments, at least an hour apart."""
-        for other in self.moments:
-            if moment.seconds - other.seconds < MOMENT_APART_SECONDS:
-                if moment.score <= other.score:
-                    return
-                self.moments.remove(other)
-                break
-        self.moments = sorted([*self.moments, moment], key=lambda m: -m.score)[:MOMENTS_MAX]
+        """Keep the worst moment of each hour, and of the hours the worst."""
+        hour = int(moment.seconds // HOUR_SECONDS)
+        known = self._worst.get(hour)
+        if known is not None and moment.score <= known.score:
+            return
+        self._worst[hour] = moment
+        if len(self._worst) > HOURS_KEPT:
+            del self._worst[min(self._worst, key=lambda each: (self._worst[each].score, -each))]
+
+    @property
+    def moments(self) -> Sequence[Moment]:
+        """Return the worst moments, at least an hour apart, the worst first."""
+        found: list[Moment] = []
+        for moment in sorted(self._worst.values(), key=lambda m: (-m.score, m.seconds)):
+            apart = (abs(moment.seconds - other.seconds) for other in found)
+            if len(found) < MOMENTS_MAX and all(n >= MOMENT_APART_SECONDS for n in apart):
+                found.append(moment)
+        return found
 
     def acted(self, outcome: Outcome) -> None:
         """Count an action that was executed."""

@@ -207,9 +207,12 @@ def pareto(rows: Sequence[Json]) -> str:
 
 
 def _label(text: str) -> str:
-    """Return a name literally: no formula between dollar signs, and no control characters."""
+    """Return a name literally: no formula between dollar signs, and no control characters.
+
+    Legends leave out names that begin with an underscore, but not with a space before it.
+    """
     shown = "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in text)
-    return shown.replace("$", r"\$")
+    return f"{' ' if shown.startswith('_') else ''}{shown}".replace("$", r"\$")
 
 
 def _times(run: Json) -> list[datetime]:

@@ -7,11 +7,15 @@ from functools import partial
 
 from reconciler.adapters.memory import Delays, MemoryWorld, Scoring
 from reconciler.adapters.memory.fleet_record import FleetRecord, Pool
+from reconciler.model.actions import BOUND_TO
+from reconciler.model.binding import KeptProof
 from reconciler.model.demand import Demand, FleetFact
 from reconciler.model.errors import InputError
 from reconciler.model.fleet import Instance
 from reconciler.model.ids import FleetId
+from reconciler.planner.fleets.binding import FLEETS_MAX
 from reconciler.planner.settings import PlannerSettings
+from reconciler.records.kubernetes import encode_proof
 from reconciler.simulation.chances import Chances
 from reconciler.simulation.faults import Faults
 from reconciler.simulation.feeding import Feeder
@@ -164,11 +168,25 @@ class Simulation:
     def _program(self, make: ProgramMaker | None) -> Program:
         if make is not None:
             return make(self.world, self._settings, self.history)
+        self._prove_binding()
         process, sleep_seconds = Process(self.world, self._settings), self._options.sleep_seconds
         process.sleep_seconds = lambda: sleep_seconds
         process.plan_hooks.append(self.history.planned)
         process.outcome_hooks.append(self.history.acted)
         return process
+
+    def _prove_binding(self) -> None:
+        """Let the cluster have run the fleets' nodes before, as one that runs a loop has.
+
+        Otherwise the loop would never end instances that do not join when the first ones do not: it
+        may be at the wrong cluster then.
+        """
+        fleets = sorted(record.shown_id for record in self.world.fleets.records.values())
+        at = self.world.clock.now().replace(minute=0, second=0, microsecond=0)
+        proof = KeptProof(
+            cluster_uid=self.world.uid, fleets=tuple(fleets[:FLEETS_MAX]), proven_at=at
+        )
+        self.world.lease_annotations[BOUND_TO] = encode_proof(proof)
 
     def _add_fleets(self, fleet_of: Mapping[str, str]) -> dict[str, list[FleetId]]:
         """Return the fleets by the names that the demand has for them."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from itertools import product
+from math import prod
 from typing import Any
 
 from reconciler.model.errors import UsageError
@@ -24,17 +25,17 @@ def points(sweeps: Sequence[str]) -> list[dict[str, str]]:
     for word in sweeps:
         key, mark, text = word.partition("=")
         found = [each.strip() for each in text.split(",")]
-        if not (key and mark) or "" in found:
+        if not (key and mark) or "" in found or not word.isprintable():
             raise UsageError("--sweep", f"{word!r} is not KEY=VALUE,VALUE")
         if key in REPLACED:
             raise UsageError("--sweep", f"{key} changes nothing in a simulation", REPLACED[key])
         if key in values:
             raise UsageError("--sweep", f"{key} comes twice")
         values[key] = list(dict.fromkeys(found))
-    made = [dict(zip(values, each, strict=True)) for each in product(*values.values())]
-    if len(made) > POINTS_MAX:
-        raise UsageError("--sweep", f"{len(made):,} combinations, at most {POINTS_MAX:,} are run")
-    return made
+    count = prod(map(len, values.values()))
+    if count > POINTS_MAX:
+        raise UsageError("--sweep", f"{count:,} combinations, at most {POINTS_MAX:,} are run")
+    return [dict(zip(values, each, strict=True)) for each in product(*values.values())]
 
 
 def with_point(document: Json, point: Mapping[str, object]) -> dict[str, Any]:

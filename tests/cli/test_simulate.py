@@ -371,3 +371,25 @@ def test_selector_without_a_value_is_refused(
     """A mistyped selector would put every pod nowhere."""
     assert simulate(files, "report", "--trace-selector", "sector") == 2
     assert "LABEL=VALUE" in capsys.readouterr().err
+
+
+def test_selector_of_traces_is_refused_for_other_demand(
+    files: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It was passed over, and the pods went to the default sector."""
+    (files / "mix.yaml").write_text("days: 0.01\n")
+    assert simulate(files, "report", "--trace-selector", "sector=ci", demand="mix.yaml") == 2
+    assert "--trace-selector: is only for CSV traces" in capsys.readouterr().err
+
+
+def test_config_whose_name_begins_with_an_underscore_is_in_the_legends(
+    files: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Plots of two configs had a legend for one of them."""
+    monkeypatch.chdir(files)
+    Path("_b.yaml").write_text(CONFIG)
+    words = ["--config-b", "_b.yaml", "--demand", "trace.csv", "--days", "0.01", "--out", "report"]
+    assert run(["simulate", "--config", "sectors.yaml", *words]) == 0
+    texts = re.findall(r"<text[^>]*>([^<]*)</text>", Path("report/report.html").read_text())
+    names = [text.strip() for text in texts]
+    assert names.count("_b.yaml") == names.count("sectors.yaml") == 2

@@ -24,6 +24,8 @@ class FleetRecord:
     errors: list[FleetEvent] = field(default_factory=list)
     refusal_code: str | None = None
     """When set, no launch succeeds."""
+    refused_pools: dict[tuple[str, str], str] = field(default_factory=dict)
+    """Instance types and zones without capacity for this fleet, with EC2's error code."""
     not_joining: frozenset[tuple[str, str]] = frozenset()
     """Instance types and zones whose instances do not become nodes."""
     turns_ready: bool = True

@@ -10,7 +10,7 @@ from reconciler.adapters.memory.pods import MemoryObjects
 from reconciler.adapters.memory.settings import Delays, FleetShape
 from reconciler.model.cluster import NOT_READY, Node
 from reconciler.model.errors import Conflict
-from reconciler.model.fleet import Fleet, FleetEvent, Instance, Lifecycle
+from reconciler.model.fleet import Fleet, FleetEvent, Instance
 from reconciler.model.frozen import FrozenMap
 from reconciler.model.ids import FleetId, InstanceId, NodeName, Region
 
@@ -160,7 +160,7 @@ class MemoryFleets:
         for pool in shape.all_pools():
             if best is not None and pool[0] != best[0]:
                 break
-            refused = self._refused((shape.region, *pool), shape.lifecycle)
+            refused = self._refused(record, pool)
             if refused is not None:
                 code = refused
             elif not shape.spreads_zones:
@@ -169,12 +169,11 @@ class MemoryFleets:
                 best = pool
         return best, code if best is None else ""
 
-    def _refused(self, pool: Pool, lifecycle: Lifecycle) -> str | None:
-        """Return the code with which EC2 refuses a pool; None when it has capacity."""
-        code = self.refused_pools.get(pool)
-        if code is None and lifecycle == "spot":
-            code = self.refused_spot_pools.get(pool)
-        return code
+    def _refused(self, record: FleetRecord, pool: tuple[str, str]) -> str | None:
+        """Return the code with which EC2 refuses a fleet's pool; None when it has capacity."""
+        where, spot = (record.shape.region, *pool), record.shape.lifecycle == "spot"
+        code = record.refused_pools.get(pool) or self.refused_pools.get(where)
+        return self.refused_spot_pools.get(where) if code is None and spot else code
 
     def _in_zone(self, record: FleetRecord, zone: str) -> int:
         return sum(each.zone == zone for each in self.members(record))

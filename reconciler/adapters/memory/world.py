@@ -153,6 +153,15 @@ class MemoryWorld:
         for record in self.fleets.of_region(region):
             self.fleets.fulfil(record)
 
+    def refuse_pool_of(self, fleet_id: FleetId, pool: tuple[str, str], code: str | None) -> None:
+        """Refuse one fleet's launches of a type in a zone with a code; None ends this."""
+        record = self._record(fleet_id)
+        if code is not None:
+            record.refused_pools[pool] = code
+            return
+        record.refused_pools.pop(pool, None)
+        self.fleets.fulfil(record)
+
     def slow_launches(
         self, fleet_id: FleetId, seconds: float, pool: tuple[str, str] | None = None
     ) -> None:

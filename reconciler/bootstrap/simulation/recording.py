@@ -31,6 +31,7 @@ from reconciler.records.demand import (
     changes,
     encode_line,
     folded,
+    last_moment,
     read_recorded,
     recorded_until,
     seen_in,
@@ -110,7 +111,8 @@ class Tally:
         for line in lines:
             self.lines += 1
             self.begin = min(self.begin or line.at, line.at)
-            self.end = max(self.end or line.at, line.at)
+            last = last_moment(line)
+            self.end = max(self.end or last, last)
             if isinstance(line, PodDemand):
                 self._pods.add(line.id)
             yield encode_line(self._anonymiser.line(line) if self._anonymiser else line)

@@ -21,7 +21,7 @@ from reconciler.planner.settings import PlannerSettings
 from reconciler.records.demand import TraceOptions, read_demand, read_trace
 from reconciler.simulation.mixes import generated, read_mix
 from reconciler.simulation.moments import MomentOpener
-from reconciler.simulation.peers.models import Peer, peer_of, played
+from reconciler.simulation.peers.models import Peer, peers_of, played
 from reconciler.simulation.report import Json, report, report_files
 from reconciler.simulation.simulation import Options, Result, Simulation
 
@@ -75,11 +75,16 @@ def demand_of(stream: BinaryIO, name: str, selector: Mapping[str, str]) -> Deman
     """
     if name.lower().endswith(MIX_NAMES):
         found = generated(read_mix(stream.read(BYTES_MAX + 1), name), name)
-    elif name.lower().endswith(CSV_NAMES):
+    elif is_trace(name):
         found = read_trace(stream, name, TraceOptions(node_selector=FrozenMap(selector)))
     else:
         found = read_demand(stream, name)
     return replace(found, name=name)
+
+
+def is_trace(name: str) -> bool:
+    """Return whether a file is a CSV trace, by its name."""
+    return name.lower().endswith(CSV_NAMES)
 
 
 def read_input(path: str) -> bytes:
@@ -127,10 +132,10 @@ def simulate(
             passed.
 
     Raises:
-        ConfigError, InputError, UsageError: As `settings_of`, `load_demand`, `peer_of` and
+        ConfigError, InputError, UsageError: As `settings_of`, `load_demand`, `peers_of` and
         `writable`, all before the simulation starts.
     """
-    peers = [peer_of(each) for each in request.peers]
+    peers = peers_of(request.peers)
     configs = [request.config, *([request.other_config] if request.other_config else [])]
     loaded = [(name, settings_of(name, request.flags)) for name in configs]
     demand = load_demand(request.demand, request.selector)

@@ -5,6 +5,7 @@ from reconciler.records.demand.changes import ObservedDemand, changes, seen_in
 from reconciler.records.demand.encoding import encode_line
 from reconciler.records.demand.folding import (
     folded,
+    last_moment,
     recorded_from,
     recorded_until,
     with_bounds,
@@ -23,6 +24,7 @@ __all__ = [
     "changes",
     "encode_line",
     "folded",
+    "last_moment",
     "read_demand",
     "read_recorded",
     "read_trace",

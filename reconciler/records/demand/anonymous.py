@@ -5,7 +5,7 @@ values of pods' labels, become keyed hashes: equal texts become equal hashes, so
 budgets, spread and affinity keep their meaning, and ReplicaSets and Jobs are still named after
 their Deployments and CronJobs. Resources, priorities, and everything about nodes (node selectors,
 node affinity, tolerations, topology keys, zones of volumes, names of fleets) stay, as a config
-names the same labels.
+names the same labels; except names of nodes, which no config has.
 """
 
 import hashlib
@@ -54,6 +54,8 @@ _DIGEST_BYTES: Final = 10
 _SHARED_NAMESPACES: Final = frozenset({"", "default", "kube-system"})
 """Every cluster has them."""
 _NAMESPACE_NAME: Final = "kubernetes.io/metadata.name"
+_NODE_NAME: Final = "kubernetes.io/hostname"
+"""The label of nodes that is their name."""
 _PLANNING_ANNOTATIONS: Final = (
     "fleet-reconciler.io/",
     "cluster-autoscaler.kubernetes.io/",
@@ -206,6 +208,12 @@ class Anonymiser:
         return replace(
             spec,
             scheduler_name=self._scheduler(spec.scheduler_name),
+            node_selector=FrozenMap(
+                {
+                    key: self._hashed("node", value) if key == _NODE_NAME else value
+                    for key, value in spec.node_selector.items()
+                }
+            ),
             node_affinity=self._without_node_names(spec.node_affinity),
             node_preferences=tuple(
                 replace(each, term=self._node_term(each.term)) for each in spec.node_preferences
@@ -236,11 +244,18 @@ class Anonymiser:
         return NodeSelector(terms=tuple(map(self._node_term, selector.terms)))
 
     def _node_term(self, term: NodeSelectorTerm) -> NodeSelectorTerm:
-        fields = (
-            replace(each, values=tuple(self._hashed("node", v) for v in each.values))
-            for each in term.fields
+        return replace(
+            term,
+            fields=tuple(map(self._with_node_names, term.fields)),
+            expressions=tuple(
+                self._with_node_names(each) if each.key == _NODE_NAME else each
+                for each in term.expressions
+            ),
         )
-        return replace(term, fields=tuple(fields))
+
+    def _with_node_names(self, line: Requirement) -> Requirement:
+        """Return a line whose values are names of nodes, with hashes of these."""
+        return replace(line, values=tuple(self._hashed("node", v) for v in line.values))
 
     def _term(self, term: PodAffinityTerm) -> PodAffinityTerm:
         return replace(

@@ -112,6 +112,7 @@ def _controller(change: ControllerDemand) -> Json:
         "annotations": dict(change.annotations),
         "spec": _spec(change.spec, change.volumes) if change.spec is not None else None,
         "volume_claim_templates": list(map(_claim_template, change.claim_templates)),
+        "pod_management_policy": change.pod_management_policy,
         "deleted": change.deleted,
     }
 

@@ -33,6 +33,7 @@ def folded(lines: Iterable[DemandLine], begin: datetime = _NEVER) -> Demand:
     What an earlier recording listed and this one does not had ended or was deleted by then.
 
     Of several lines with the id of one pod the last one counts, with the latest of their times.
+    Pods of one moment come after its other lines, in the order of their ids.
     Pods from before the beginning count as created then, and run for the rest of their time; those
     that ended before are left out.
 
@@ -63,9 +64,19 @@ def folded(lines: Iterable[DemandLine], begin: datetime = _NEVER) -> Demand:
     for end in listings.ends():
         ends.setdefault(end.id, end)
     whole = (_with_end(line, ends, begin) for line in (*kept.values(), *listings.deletions()))
-    every = sorted((line for line in whole if line is not None), key=lambda line: line.at)
-    end_at = max(last, max(map(_end, every), default=_NEVER))
+    every = sorted((line for line in whole if line is not None), key=_in_order)
+    end_at = max(last, max(map(last_moment, every), default=_NEVER))
     return Demand(lines=tuple(every), end=end_at, recorded_from=begun if begun < _EVER else None)
+
+
+def _in_order(line: DemandLine) -> tuple[datetime, bool, int, str]:
+    """Return by what lines are sorted; of one moment all but pods stay as they were.
+
+    Which pod comes first decides where it runs. Numbers at the end of ids count as numbers.
+    """
+    if isinstance(line, PodDemand):
+        return line.at, True, len(line.id), line.id
+    return line.at, False, 0, ""
 
 
 class _Listings:
@@ -166,7 +177,7 @@ def _with_end(line: DemandLine, ends: Mapping[str, PodEnd], begin: datetime) -> 
     pod = line if end is None else _ended(line, end)
     if pod.at >= begin:
         return pod
-    ended_at = _end(pod) if end is None else end.at
+    ended_at = last_moment(pod) if end is None else end.at
     if ended_at <= begin and not (end is None and _is_endless(pod)):
         return None
     ran = pod.ran_seconds
@@ -204,7 +215,7 @@ def with_bounds(
         yield recorded_from(begin)
     last = _NEVER
     for line in lines:
-        last = max(last, _end(line))
+        last = max(last, last_moment(line))
         yield line
     if last < end:
         yield recorded_until(end)
@@ -216,7 +227,7 @@ def _ended(pod: PodDemand, end: PodEnd) -> PodDemand:
     return replace(pod, until=max(end.at, pod.at), ran_seconds=None, kept_seconds=None)
 
 
-def _end(line: DemandLine) -> datetime:
+def last_moment(line: DemandLine) -> datetime:
     """Return the last moment that a line covers."""
     if isinstance(line, PodDemand) and line.ran_seconds is not None:
         return line.at + timedelta(seconds=line.ran_seconds)

@@ -125,6 +125,9 @@ class LineDecoder:
         templates = wire.volume_claim_templates
         if templates and wire.controller.kind != "StatefulSet":
             raise ValueError("volume_claim_templates: only a StatefulSet has them")
+        policy = wire.pod_management_policy
+        if policy is not None and wire.controller.kind != "StatefulSet":
+            raise ValueError("pod_management_policy: only a StatefulSet has one")
         spec, volumes = (None, NO_VOLUMES) if wire.spec == NONE else self._spec(wire.spec)
         return ControllerDemand(
             at=checked_time(wire.t),
@@ -134,6 +137,7 @@ class LineDecoder:
             spec=spec,
             volumes=volumes,
             claim_templates=tuple(map(_claim_template, templates)),
+            pod_management_policy=policy,
             labels=self._labels(wire.labels, "labels"),
             annotations=self._labels(wire.annotations, "annotations"),
             deleted=wire.deleted,
@@ -271,6 +275,8 @@ def _budget(wire: BudgetWire) -> BudgetDemand:
 
 def _fault(wire: FaultWire) -> FaultDemand:
     at = checked_time(wire.t)
+    if wire.fault == "slow-launch" and not wire.seconds:
+        raise ValueError("seconds: a slow-launch has them")
     return FaultDemand(
         at=at,
         fault=wire.fault,

@@ -69,7 +69,8 @@ def read_trace(stream: BinaryIO, name: str, options: TraceOptions | None = None)
     except ValueError as error:
         raise InputError(f"{name}:1", str(error)) from error
     columns = _columns(cells, f"{name}:1")
-    return folded(_Rows(columns, options or TraceOptions(), name).read(numbered))
+    rows = _Rows(columns, len(cells), options or TraceOptions(), name)
+    return folded(rows.read(numbered))
 
 
 def _cells(line: bytes) -> list[str]:
@@ -123,8 +124,12 @@ def _columns(header: Sequence[str], where: str) -> dict[str, _Column]:
 class _Rows:
     """Reads rows; equal requests share one spec."""
 
-    def __init__(self, columns: dict[str, _Column], options: TraceOptions, name: str) -> None:
+    def __init__(
+        self, columns: dict[str, _Column], width: int, options: TraceOptions, name: str
+    ) -> None:
         self._columns = columns
+        self._width = width
+        """How many columns the header has."""
         self._options = options
         self._name = name
         self._specs: dict[tuple[int, int, int], PodSpec] = {}
@@ -135,6 +140,7 @@ class _Rows:
         for number, line in numbered:
             try:
                 cells = _cells(line)
+                self._refuse_further(cells)
                 if is_first:
                     self._refuse_date(cells)
                 is_first = False
@@ -142,6 +148,11 @@ class _Rows:
             except (ValueError, IndexError) as error:
                 what = str(error) if isinstance(error, ValueError) else "it has too few columns"
                 raise InputError(f"{self._name}:{number}", what) from error
+
+    def _refuse_further(self, cells: Sequence[str]) -> None:
+        """Refuse cells without a column: a comma in a number moves all that come after it."""
+        if any(cell.strip() for cell in cells[self._width :]):
+            raise ValueError("it has more columns than the first line")
 
     def _refuse_date(self, cells: Sequence[str]) -> None:
         """Refuse a date without dashes in the first row, where seconds are near 0."""

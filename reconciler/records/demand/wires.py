@@ -8,7 +8,7 @@ from typing import Annotated
 
 from msgspec import Meta, Raw, Struct, field
 
-from reconciler.model.demand import ControllerKind, FaultKind
+from reconciler.model.demand import ControllerKind, FaultKind, PodManagementPolicy
 from reconciler.model.volumes import EBS_DRIVER, ONE_NODE
 from reconciler.records.demand.line_limits import (
     COUNT_MAX,
@@ -112,6 +112,7 @@ class ControllerWire(LineWire, tag="controller"):
     volume_claim_templates: Annotated[
         tuple[ClaimTemplateWire, ...], Meta(max_length=VOLUMES_MAX)
     ] = ()
+    pod_management_policy: PodManagementPolicy | None = None
     deleted: bool = False
 
 

@@ -1,8 +1,9 @@
 """What a model can see of a world, and do to it."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
+from functools import partial
 
 from reconciler.adapters.memory import MemoryCloud, MemoryCluster, MemoryWorld
 from reconciler.model.cluster import Node, Pod, Taint
@@ -15,7 +16,7 @@ from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.plan_opening import open_builder
 from reconciler.planner.settings import PlannerSettings
 from reconciler.simulation.history import History
-from reconciler.simulation.peers.groups import Groups
+from reconciler.simulation.peers.groups import REGISTRATION_SECONDS, Groups
 
 UNLIMITED = 1_000_000
 """The limit of nodes of a fleet without `max_capacity`."""
@@ -40,6 +41,11 @@ class Access:
             FleetKey(name=record.shape.name, region=record.shape.region): record.id
             for record in world.fleets.records.values()
         }
+        self.given_up_watchers: list[Callable[[FleetKey], None]] = []
+        """Called with the group of each instance that was ended as it did not become a node."""
+        for instance in world.fleets.instances.values():
+            self._await_node(instance)
+        world.fleets.watchers.append(self._await_node)
 
     @property
     def settings(self) -> PlannerSettings:
@@ -112,6 +118,20 @@ class Access:
         if len(after) < record.target:
             fleets.set_target(record, max(target, len(after)))
         return [each for each in after if each.id not in before]
+
+    def _await_node(self, instance: Instance) -> None:
+        """End a launched instance later unless it is a node by then."""
+        self.clock.call_later(REGISTRATION_SECONDS, partial(self._give_up, instance.id))
+
+    def _give_up(self, instance_id: InstanceId) -> None:
+        found = self.world.fleets.instances.get(instance_id)
+        if found is None or found.gone or self.node_of(instance_id) is not None:
+            return
+        self.end(instance_id)
+        key = next((key for key, known in self._ids.items() if known == found.fleet_id), None)
+        if key is not None:
+            for watch in self.given_up_watchers:
+                watch(key)
 
     def end(self, instance_id: InstanceId) -> None:
         """Terminate an instance, and lower its group's target with it."""

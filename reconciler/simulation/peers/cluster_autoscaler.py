@@ -37,7 +37,8 @@ DRAINS_MAX = 1
 SOFT_TAINTS_MAX = 10
 """How many are set or removed in one pass."""
 BACKOFF_SECONDS, BACKOFF_MAX_SECONDS = 300.0, 1800.0
-"""For a group that EC2 had no capacity for; it doubles each time."""
+"""For a group that EC2 had no capacity for, or whose instance became no node; it doubles each
+time."""
 PACE = Pace(first_wait_seconds=5, retry_seconds=10, poll_seconds=5, give_up_seconds=120)
 GPU = "nvidia.com/gpu"
 MANY_ROUNDS = 1_000_000
@@ -58,7 +59,10 @@ MODELLED = (
         "cannot be emptied left alone for 5 minutes, 10 empty nodes or one with pods at a "
         "time, 5 s after the taint, PodDisruptionBudgets, soft taints on candidates"
     ),
-    "a group without capacity is not asked again for 5 minutes, doubling to 30",
+    (
+        "an instance that is no node after 15 minutes is ended; its group, as one without "
+        "capacity, is not asked again for 5 minutes, doubling to 30"
+    ),
 )
 LEFT_OUT = (
     "other expanders; equal waste goes by name, not at random",
@@ -106,6 +110,7 @@ class ClusterAutoscaler:
         self._backoff: dict[FleetKey, tuple[float, float]] = {}
         """Until when, and how long the pause was."""
         access.world.objects.pod_watchers.append(self._pod_changed)
+        access.given_up_watchers.append(self._back_off)
         self._plan_pass(0.0)
 
     # ---- when it looks --------------------------------------------------------------------
@@ -181,12 +186,16 @@ class ClusterAutoscaler:
             found = len(self._access.launch(key, count))
             launched += found
             if found < count:
-                _, last = self._backoff.get(key, (0.0, 0.0))
-                pause = min(BACKOFF_MAX_SECONDS, max(BACKOFF_SECONDS, 2 * last))
-                self._backoff[key] = (now + pause, pause)
+                self._back_off(key)
         if launched:
             self._scaled_up_at = now
         return launched > 0
+
+    def _back_off(self, key: FleetKey) -> None:
+        """Leave a group alone for a while, twice as long each time."""
+        _, last = self._backoff.get(key, (0.0, 0.0))
+        pause = min(BACKOFF_MAX_SECONDS, max(BACKOFF_SECONDS, 2 * last))
+        self._backoff[key] = (self._access.now + pause, pause)
 
     # ---- down -----------------------------------------------------------------------------
 

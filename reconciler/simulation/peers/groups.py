@@ -6,6 +6,10 @@ from dataclasses import dataclass, replace
 from reconciler.planner.settings import FleetSettings, PlannerSettings
 from reconciler.simulation.offers import zones_of
 
+REGISTRATION_SECONDS = 900.0
+"""An instance that is no node by then is ended, whatever the config says: Cluster Autoscaler's
+`max-node-provision-time`, and how long Karpenter waits for a registration."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Groups:
@@ -41,7 +45,13 @@ def _split(settings: PlannerSettings, *, by_type: bool) -> Groups:
     most = {f.name: f.max_capacity for f in settings.fleets() if f.max_capacity is not None}
     home = (settings.home_region,)
     return Groups(
-        settings=replace(settings, regions=home, sectors=tuple(sectors), headroom=()),
+        settings=replace(
+            settings,
+            regions=home,
+            sectors=tuple(sectors),
+            headroom=(),
+            instance_init_seconds=REGISTRATION_SECONDS,
+        ),
         fleet_of=fleet_of,
         most=most,
     )

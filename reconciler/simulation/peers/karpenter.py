@@ -65,6 +65,7 @@ MODELLED = (
         "PodDisruptionBudgets, replacements that are Ready before their nodes are emptied"
     ),
     ("interruptions from its queue, within 10 s; an offer without capacity is left for 3 minutes"),
+    "an instance that is no node after 15 minutes is ended, and another bought for its pods",
 )
 LEFT_OUT = (
     "minimum sizes: it has none",

@@ -1,5 +1,6 @@
 """The models by name: their settings, what they include and what they omit."""
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, Literal
@@ -76,6 +77,24 @@ PEERS: Mapping[PeerName, Peer] = {
 }
 
 
+def peers_of(texts: Sequence[str]) -> list[Peer]:
+    """Return the models; titles of one program's say what distinguishes them.
+
+    Raises:
+        UsageError: As `peer_of`, or one comes twice.
+    """
+    peers = [peer_of(text) for text in texts]
+    titles = Counter(peer.title for peer in peers)
+    found: list[Peer] = []
+    for text, peer in zip(texts, peers, strict=True):
+        if any(peer.settings == other.settings for other in peers[: len(found)]):
+            raise UsageError("--peer", f"{text!r} comes twice")
+        stated = text.partition(",")[2].strip() or "its defaults"
+        named = f"{peer.title}, {stated}" if titles[peer.title] > 1 else peer.title
+        found.append(replace(peer, title=named))
+    return found
+
+
 def peer_of(text: str) -> Peer:
     """Return a model from `NAME[,SETTING=VALUE…]`.
 
@@ -117,26 +136,50 @@ def _with(settings: AnySettings, words: Sequence[str]) -> AnySettings:
                 "--peer", f"there is no setting {flag!r}", f"known: {', '.join(known)}"
             )
         try:
-            value = _value(text, getattr(settings, known[flag]))
+            value = _value(flag, text, getattr(settings, known[flag]))
         except ValueError:
-            raise UsageError("--peer", f"{word!r}: the value cannot be read") from None
+            hint = f"for example {flag}={_EXAMPLES.get(flag, '30s')}"
+            raise UsageError("--peer", f"{word!r}: the value cannot be read", hint) from None
         if value < _LEAST.get(flag, 0):
             raise UsageError("--peer", f"{word!r}: at least {_LEAST[flag]:g}s is needed")
         changed[known[flag]] = value
     return replace(settings, **changed)
 
 
-def _value(text: str, like: object) -> bool | int | float:
-    """Return a value of the default's type: `true`, `10%`, `0.5`, `90`, `30s`, `10m`, `2h`."""
+_THRESHOLD = "scale-down-utilization-threshold"
+_EXAMPLES: Mapping[str, str] = {
+    "balance-similar-node-groups": "true",
+    "budget": "10%",
+    _THRESHOLD: "0.5",
+}
+"""Of the settings that are no durations."""
+
+
+def _value(flag: str, text: str, like: object) -> bool | int | float:
+    """Return a value in the form that the real program reads: `true`, `10%`, `0.5`, `30s`, `2h`.
+
+    A budget without `%` is a number of nodes to Karpenter, and Cluster Autoscaler's threshold is a
+    share: read otherwise, they would compare something else.
+    """
     if isinstance(like, bool):
         if text not in {"true", "false"}:
             raise ValueError(text)
         return text == "true"
+    if isinstance(like, int):
+        percent = int(text.removesuffix("%"))
+        if not text.endswith("%") or not 0 <= percent <= 100:
+            raise ValueError(text)
+        return percent
+    if flag == _THRESHOLD:
+        share = float(text)
+        if not 0 <= share <= 1:
+            raise ValueError(text)
+        return share
     unit = {"s": 1.0, "m": 60.0, "h": 3600.0}.get(text[-1:], 0.0)
-    number = float(text[:-1]) * unit if unit else float(text.removesuffix("%"))
+    number = float(text[:-1]) * unit if unit else float(text)
     if not 0 <= number < VALUE_MAX:
         raise ValueError(text)
-    return int(number) if isinstance(like, int) else number
+    return number
 
 
 def played(

@@ -126,3 +126,29 @@ def test_fault_of_a_type_or_zone_hits_the_instances_launched_there(
     assert found.faults_of_nothing == 0
     assert found.launches
     assert not found.history.waits
+
+
+@pytest.mark.parametrize("instance_type", ["", "small.type"])
+@pytest.mark.parametrize("zone", ["", "us-west-2a"])
+def test_capacity_fault_that_names_a_fleet_hits_no_other_one(instance_type: str, zone: str) -> None:
+    """With a type or a zone beside the fleet all fleets of that type had no capacity.
+
+    One within another of the same fleet ends alone; the fleet's other zones have capacity.
+    """
+    outer, inner = (
+        fault(begin, end, fault="capacity", fleet="primary-small", instance_type=instance_type,
+              zone=zone)
+        for begin, end in ((0, 900), (60, 300))
+    )  # fmt: skip
+    assert longest_wait([outer, inner, pod("a", "steady")]) < 120
+    waited = longest_wait([outer, inner, pod("a")])
+    assert waited < 120 if zone else waited > 900
+
+
+def test_first_instance_that_does_not_join_is_replaced_as_any_other() -> None:
+    """The loop took the cluster for one of other fleets: the pod waited until the end."""
+    lines: list[DemandLine] = [fault(until=600, fault="never-join"), pod("a")]
+    first, second = played(lines).launches
+    assert first.end - first.begin > 900
+    assert second.begin == first.end
+    assert 900 < longest_wait(lines) < 1100

@@ -21,7 +21,7 @@ from reconciler.records.demand import folded
 from reconciler.simulation.chances import Chances
 from reconciler.simulation.offers import offers_of
 from reconciler.simulation.peers.groups import by_type_and_zone, by_zone
-from reconciler.simulation.peers.models import peer_of, played
+from reconciler.simulation.peers.models import peer_of, peers_of, played
 from reconciler.simulation.report import report, report_files
 from reconciler.simulation.simulation import Options, Result, Simulation
 from tests.builders import amounts, make_fleet_settings, make_option, make_settings, make_spec
@@ -210,6 +210,23 @@ def test_cluster_autoscaler_leaves_an_interrupted_node_to_its_group() -> None:
     assert found.history.waiting == 0
 
 
+@pytest.mark.parametrize("peer", ["cluster-autoscaler", "karpenter"])
+@pytest.mark.parametrize("init_seconds", [60, 900])
+def test_instance_that_becomes_no_node_is_ended_before_another_is_bought(
+    peer: str, init_seconds: int
+) -> None:
+    """A model bought a node each second for one pod as soon as `instance_init_time` was over."""
+    pod = PodDemand(at=AT + timedelta(seconds=1), id="pod", spec=make_spec("1", "1Gi"))
+    lines: list[DemandLine] = [fault(until=600, fault="never-join"), pod]
+    config = replace(settings(), instance_init_seconds=init_seconds)
+    options = Options(days=1800 / 86_400, chances=SURE)
+    found = played(peer_of(peer), folded(lines), config, options)
+    first, second = found.launches
+    assert first.end - first.begin == 900
+    assert second.begin >= first.end
+    assert found.history.waiting == 0
+
+
 def with_models() -> tuple[dict[str, Any], Mapping[str, bytes]]:
     """The report of a demand with both models, and its files."""
     lines: list[DemandLine] = [*jobs(6), web(3)]
@@ -258,12 +275,27 @@ def test_report_with_models_has_the_same_bytes_twice() -> None:
     [
         "kube", "karpenter,scan-interval=10s", "karpenter,budget=x", "karpenter,budget=-1",
         "cluster-autoscaler,scan-interval=0s", "cluster-autoscaler,scan-interval=0.5s",
+        "cluster-autoscaler,scale-down-utilization-threshold=50%",
+        "cluster-autoscaler,scale-down-utilization-threshold=2",
+        "karpenter,budget=5", "karpenter,budget=0.5%", "karpenter,budget=200%",
     ],
 )  # fmt: skip
 def test_mistyped_model_is_refused(text: str) -> None:
     """A setting that is passed over would compare something else."""
     with pytest.raises(UsageError):
         peer_of(text)
+
+
+def test_models_of_one_program_are_told_apart() -> None:
+    """Two columns of a report had one title, and nobody could say which setting each had."""
+    texts = ["karpenter", "karpenter,consolidate-after=30s,budget=20%", "cluster-autoscaler"]
+    assert [each.title for each in peers_of(texts)] == [
+        "Karpenter 1.14 (model), its defaults",
+        "Karpenter 1.14 (model), consolidate-after=30s,budget=20%",
+        "Cluster Autoscaler 1.36 (model)",
+    ]
+    with pytest.raises(UsageError, match="comes twice"):
+        peers_of(["karpenter", "karpenter,consolidate-after=0s"])
 
 
 @pytest.mark.parametrize("peer", ["cluster-autoscaler", "karpenter"])

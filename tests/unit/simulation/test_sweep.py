@@ -56,8 +56,12 @@ def test_points_are_the_product_of_all_values() -> None:
 
 
 @pytest.mark.parametrize(
-    "words", [["a"], ["a="], ["a=1,,2"], ["a=1", "a=2"], ["=1"], ["sleep_interval=1m,5m"]]
-)
+    "words",
+    [
+        ["a"], ["a="], ["a=1,,2"], ["a=1", "a=2"], ["=1"], ["sleep_interval=1m,5m"],
+        ["a=\udcff"], ["a=1\nb: 2"],
+    ],
+)  # fmt: skip
 def test_word_that_is_no_sweep_is_refused(words: list[str]) -> None:
     """A mistyped sweep would run one point for an hour."""
     with pytest.raises(UsageError):
@@ -68,6 +72,8 @@ def test_too_many_combinations_are_refused() -> None:
     """Ten keys of ten values are more than anybody wants."""
     with pytest.raises(UsageError, match="10,000 combinations"):
         points([f"k{n}=0,1,2,3,4,5,6,7,8,9" for n in range(4)])
+    with pytest.raises(UsageError, match="1,000,000,000,000 combinations"):  # before any is made
+        points([f"k{n}=0,1,2,3,4,5,6,7,8,9" for n in range(12)])
 
 
 def test_values_stand_at_their_keys_and_the_config_is_left_alone() -> None:

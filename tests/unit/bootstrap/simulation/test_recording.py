@@ -15,7 +15,7 @@ from reconciler.model.errors import ObservationError, Unavailable
 from reconciler.model.snapshot import ClusterState
 from reconciler.ports.cluster import Cluster
 from reconciler.records.demand import read_demand
-from tests.builders import NOW, make_pod, make_snapshot
+from tests.builders import NOW, make_pod, make_snapshot, make_spec
 
 NOON = NOW.replace(hour=12, minute=0, second=0)
 Look = tuple[datetime, Sequence[Pod]]
@@ -187,3 +187,14 @@ def test_watched_cluster_is_recorded_from_the_first_look_on(tmp_path: Path) -> N
         "uid-ns-web": (after(5), None),
         "uid-ns-quick": (after(12), 2),
     }
+
+
+def test_recording_whose_last_pod_is_deleted_later_lasts_until_then() -> None:
+    """The printed end was when the last pod was created, hours before the file's."""
+    tally = Tally(None)
+    pods = [
+        PodDemand(at=NOON, id="a", spec=make_spec(), until=after(3600)),
+        PodDemand(at=after(60), id="b", spec=make_spec(), ran_seconds=30),
+    ]
+    assert len(list(tally.encoded(pods))) == 2
+    assert (tally.recorded().begin, tally.recorded().end) == (NOON, after(3600))

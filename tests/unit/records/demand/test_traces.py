@@ -74,6 +74,7 @@ def test_compressed_trace_is_read() -> None:
         ("submit_s,duration,cpu,memory\nsoon,2,3,4\n", "submit_s: 'soon' is neither seconds nor"),
         ("submit_s,duration,cpu,memory\n1e300,2,3,4\n", "submit_s: '1e300' is more than ten years"),
         ("submit_s,duration,cpu,memory\n1,2\n", "trace.csv:2: it has too few columns"),
+        ("submit_s,duration,cpu,memory\n1,2,1,5,4\n", "trace.csv:2: it has more columns than the"),
         ("submit_s,end_time,cpu,memory\n9,2,3,4\n", "trace.csv:2: end_time: it is before submit_s"),
         ("submit_s,duration,cpu,memory\r1,2,3,4\r", "trace.csv:1: it has a carriage return within"),
         (
@@ -120,6 +121,12 @@ def test_fault_is_reported_with_its_line_and_column(text: str, said: str) -> Non
 def test_columns_that_say_different_things_may_be_there_together() -> None:
     """Public traces have a duration and an end, and several names of a job."""
     (pod,) = pods("job,name,submit_s,duration,end_time,cpu,memory\na,b,5,60,99,1,1\n")
+    assert pod.ran_seconds == 60.0
+
+
+def test_empty_cells_at_the_end_of_a_row_are_no_columns() -> None:
+    """Spreadsheets write commas up to their widest row; a comma in a number is another thing."""
+    (pod,) = pods("submit_s,duration,cpu,memory\n5,60,1,1,, \n")
     assert pod.ran_seconds == 60.0
 
 

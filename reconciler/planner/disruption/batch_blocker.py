@@ -10,13 +10,16 @@ from reconciler.planner.disruption.drains.actions import rests_until
 from reconciler.planner.fleets.inventory import FleetStatus
 
 
-def batch_blocker(context: DisruptionContext, node: Node, status: FleetStatus) -> Blocker | None:
+def batch_blocker(
+    context: DisruptionContext, node: Node, status: FleetStatus, *, must_go: bool
+) -> Blocker | None:
     """Return what would prevent the node's drain once its replacement has joined; None if nothing.
 
     Args:
         context: The limits of this plan.
         node: The node.
         status: Its fleet.
+        must_go: Whether it is to be replaced whatever that costs.
     """
     view = context.view
     rests = rests_until(view, node)
@@ -27,4 +30,4 @@ def batch_blocker(context: DisruptionContext, node: Node, status: FleetStatus) -
     if found is not None:
         return found
     moving, _, blocked = movable(context.judge(status.settings), view.pods_on.get(node.name, []))
-    return blocked or context.ledger.drain_blocker(moving)
+    return blocked or context.ledger.drain_blocker(moving, must_go=must_go)

@@ -105,9 +105,10 @@ def lasting_blocker(
     key, name = candidate.status.key, candidate.node.name
     if not replaced_here and not context.removal_quota.allows(key, name):
         return at_minimum(candidate.status)
-    found = context.ledger.drain_blocker(candidate.moving, overdue=overdue)
+    moving, must_go = candidate.moving, candidate.must_go
+    found = context.ledger.drain_blocker(moving, must_go=must_go, overdue=overdue)
     if when_others_moved and found is not None:
-        passes = not context.ledger.keeps_for_long(candidate.moving, overdue=overdue)
+        passes = not context.ledger.keeps_for_long(moving, must_go=must_go, overdue=overdue)
         found = None if passes else found
     if found is not None:
         # The limit on moved pods holds after the time too, which stands still meanwhile.
@@ -284,7 +285,7 @@ def _note_overdue_timer(
     settings, view = status.settings, context.view
     if settings.terminate_after_seconds is None and PODS_BLOCK_SINCE not in node.annotations:
         return
-    found = blocked or context.ledger.drain_blocker(moving)
+    found = blocked or context.ledger.drain_blocker(moving, must_go=True)
     kept = blocked is not None or (found is not None and found.code == "budget")
     if kept or failed_since_expiry(view, node, settings):
         update_overdue_timer(context.builder, node, settings, blocked=True)

@@ -3,18 +3,21 @@
 How far such a drain has come is kept on the node, so that any replica can continue it.
 """
 
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from reconciler.model.actions import DRAIN_PROGRESS
-from reconciler.model.cluster import Node
+from reconciler.model.cluster import Node, Pod
 from reconciler.model.text import counted_noun, duration, parse_rfc3339, rfc3339
 from reconciler.planner.disruption.blocker import Blocker
 from reconciler.planner.disruption_settings import ScaleInSettings
 
 DRAIN_ROUNDS_MAX = 3
-"""The most rounds for which a drain begins: each may take minutes, and the node takes no other
-pods meanwhile."""
+"""The most rounds for which a drain begins that only saves money: each may take minutes, and the
+node takes no other pods meanwhile."""
+_ROUNDS_READ_MAX = 1000
+"""More rounds than a node has pods; an annotation with more is not from this program."""
 _NUMBERS = 3
 _DIGITS_MAX = 5
 
@@ -42,6 +45,15 @@ class DrainProgress:
         return replace(self, at=at, to_evict=to_evict, ending=ending)
 
 
+def rounds_max(pods: Collection[Pod], *, must_go: bool) -> int:
+    """Return in how many rounds the pods of a node may be evicted.
+
+    If the node must go, one pod a round is enough: otherwise it would stay for good where a
+    PodDisruptionBudget allows one disruption and covers many of its pods.
+    """
+    return max(DRAIN_ROUNDS_MAX, len(pods)) if must_go else DRAIN_ROUNDS_MAX
+
+
 def drain_progress(node: Node, at: datetime) -> DrainProgress | None:
     """Return the progress noted on the node; None for a drain in one round.
 
@@ -57,7 +69,7 @@ def drain_progress(node: Node, at: datetime) -> DrainProgress | None:
     if when is None or len(readable) != _NUMBERS or len(numbers) != _NUMBERS:
         most = 10**_DIGITS_MAX
         return DrainProgress(at=at, rounds=DRAIN_ROUNDS_MAX, to_evict=most, ending=0)
-    rounds = min(max(1, readable[0]), DRAIN_ROUNDS_MAX)
+    rounds = min(max(1, readable[0]), _ROUNDS_READ_MAX)
     return DrainProgress(at=min(when, at), rounds=rounds, to_evict=readable[1], ending=readable[2])
 
 

@@ -9,7 +9,7 @@ from reconciler.model.ids import FleetKey, NodeName
 from reconciler.model.text import counted_noun
 from reconciler.planner.descheduler_settings import DeschedulerSettings
 from reconciler.planner.disruption.blocker import Blocker
-from reconciler.planner.disruption.drains.rounds import DRAIN_ROUNDS_MAX
+from reconciler.planner.disruption.drains.rounds import rounds_max
 from reconciler.planner.disruption.limits.blast_radius import SETTLED_WITHIN, BlastRadiusLimits
 from reconciler.planner.disruption.limits.disruption_budgets import DisruptionBudgets
 from reconciler.planner.disruption_settings import DisruptionReason
@@ -59,20 +59,26 @@ class EvictionLedger:
         """Return whether a disruption budget in force keeps every node of the fleet."""
         return self._node_budgets.allow_none(key, reason)
 
-    def drain_blocker(self, pods: Collection[Pod], *, overdue: bool = False) -> Blocker | None:
+    def drain_blocker(
+        self, pods: Collection[Pod], *, must_go: bool, overdue: bool = False
+    ) -> Blocker | None:
         """Return what keeps the pods of a node from being evicted; None if they may go.
 
-        They may go if PodDisruptionBudgets let them go in a few rounds, at least one pod now.
+        They may go if PodDisruptionBudgets let at least one pod go now, and the others in a few
+        rounds; of a node that must go in as many rounds as it takes.
 
         Args:
             pods: The pods.
+            must_go: Whether the node is to be replaced, or its fleet departs.
             overdue: Whether PodDisruptionBudgets no longer apply (`terminate_after` has passed).
         """
         if overdue:
             return self._blast_radius.blocker(pods)
-        return self._pods_blocker(pods, DRAIN_ROUNDS_MAX)
+        return self._pods_blocker(pods, rounds_max(pods, must_go=must_go))
 
-    def keeps_for_long(self, pods: Collection[Pod], *, overdue: bool = False) -> bool:
+    def keeps_for_long(
+        self, pods: Collection[Pod], *, must_go: bool, overdue: bool = False
+    ) -> bool:
         """Return whether a limit keeps the pods of a node for more than the next minutes.
 
         The blast radius ends with time, unless stuck pods use it up. A PodDisruptionBudget allows
@@ -80,13 +86,15 @@ class EvictionLedger:
 
         Args:
             pods: The pods.
+            must_go: Whether the node is to be replaced, or its fleet departs.
             overdue: Whether PodDisruptionBudgets no longer apply.
         """
         if self._blast_radius.keeps_for_long(pods):
             return True
-        if overdue or self._pod_budgets.refusal(pods, DRAIN_ROUNDS_MAX) is None:
+        most = rounds_max(pods, must_go=must_go)
+        if overdue or self._pod_budgets.refusal(pods, most) is None:
             return False
-        return self._pod_budgets.refuses_for_long(pods, DRAIN_ROUNDS_MAX, self._coming_back)
+        return self._pod_budgets.refuses_for_long(pods, most, self._coming_back)
 
     @cached_property
     def _coming_back(self) -> Counter[int]:

@@ -339,7 +339,7 @@ def _drainable(
     settling = _settling(run)
     unsure: list[Node] = []
     for node in nodes_to_try(context.view, list(drifted_in_order(context, status, update))):
-        why = settling.get(node.name) or batch_blocker(context, node, status)
+        why = settling.get(node.name) or batch_blocker(context, node, status, must_go=True)
         if why is None:
             if tried == TRIED_MAX:
                 break

@@ -119,7 +119,7 @@ def _blocker(context: DisruptionContext, each: StandIn) -> Blocker | None:
     status = view.statuses[each.key]
     if not context.removal_quota.allows(each.key, each.node.name):
         return at_minimum(status)
-    blocked = batch_blocker(context, each.node, status)
+    blocked = batch_blocker(context, each.node, status, must_go=False)
     if blocked is not None:
         return blocked
     old, new = view.offers[each.key], view.offers[each.instead_of]

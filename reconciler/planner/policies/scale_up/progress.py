@@ -19,14 +19,19 @@ from reconciler.model.saved_state import SavedDemandState
 from reconciler.model.text import counted_noun, rfc3339
 from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.digests import digest_of
-from reconciler.planner.disruption.drains.idleness import counted, is_empty
+from reconciler.planner.disruption.drains.idleness import counted
 from reconciler.planner.fleets.inventory import FleetStatus
 from reconciler.planner.fleets.version import has_changed, to_note, version_of
-from reconciler.planner.nodes.drain_taints import is_draining
-from reconciler.planner.nodes.starting import is_joining
 from reconciler.planner.placement.fill import tightness
-from reconciler.planner.placement.kinds import ZONE, ZONE_KEYS
+from reconciler.planner.placement.kinds import ZONE_KEYS
 from reconciler.planner.placement.simulation import ZONE_ASSUMED
+from reconciler.planner.policies.scale_up.joined_for_pods import (
+    bind_until,
+    has_zones,
+    is_closed,
+    serves,
+    should_take,
+)
 from reconciler.planner.policies.scale_up.place import fill_class
 from reconciler.planner.policies.scale_up.places_taken import FilledNode, note_places_taken
 from reconciler.planner.reservations import WaitingClass
@@ -37,13 +42,6 @@ STRIKES_MAX = 2
 ZONE_TRIES_MAX = 6
 """The same if the pods need a zone that EC2 chooses among several: of three equally likely zones
 one of six nodes is in the right one nine times out of ten."""
-BIND_GRACE = timedelta(seconds=30)
-"""How long kube-scheduler may take to bind a pod once a node that should take it is Ready.
-
-A pod that it could not place is in backoff, up to podMaxBackoffSeconds (10 s by default,
-kube-scheduler's KubeSchedulerConfiguration), and pods whose backoff has ended are retried once a
-second; the rest is for the queue in front of it and for our own view, which is slightly late.
-"""
 FORGOTTEN_AFTER = timedelta(hours=1)
 """If quarantined pods are gone and return within this time, they are still quarantined."""
 
@@ -123,12 +121,6 @@ def needs_a_zone(builder: PlanBuilder, waiting: WaitingClass) -> bool:
     return any(counter.topology.key in ZONE_KEYS for counter in obeyed)
 
 
-def _has_zones(view: ClusterView, state: SavedDemandState) -> bool:
-    """Return whether EC2 chooses among several zones for the nodes that were asked for."""
-    offer = view.offers.get(FleetKey(name=state.fleet, region=state.region))
-    return offer is not None and len({v.get(ZONE, "") for v in offer.row.variants}) > 1
-
-
 class _Bound:
     """Which kinds of pods run on which nodes; looked up only if it matters."""
 
@@ -186,7 +178,9 @@ def _with_strike(
     nodes = [node for of_one in refusing.values() for node in of_one]
     if not nodes:
         return list(states)
-    wait = max(_bind_until(view, node) for node in nodes)
+    # Rules between pods are certain: kube-scheduler binds none where its zone is closed to all.
+    open_to_some = (n for n in nodes if not is_closed(builder, waiting, n))
+    wait = max((bind_until(view, node) for node in open_to_some), default=view.at)
     if view.at < wait:
         _wait_for_binding(builder, waiting, refusing, wait)
         return list(states)
@@ -281,24 +275,13 @@ def _distinguished(
     fits_alone = any(bool((allocatable >= w.pod_class.requests).all()) for w in left)
     for node in _came_for(view, state):
         made = node.created_at or view.at
-        if (floor is not None and made <= floor) or not _serves(view, node):
+        if (floor is not None and made <= floor) or not serves(view, node):
             continue
-        if any(_should_take(builder, w, node, state) for w in left):
+        if any(should_take(builder, w, node, state) for w in left):
             refusing.append(node)
         elif fits_alone and (pods := counted(view.pods_on.get(node.name, ()))):
             taken.append(FilledNode(fleet=state.fleet, joined_at=made, pods=pods))
     return refusing, taken
-
-
-def _bind_until(view: ClusterView, node: Node) -> datetime:
-    """Return until when kube-scheduler may still bind pods to a node that has become Ready.
-
-    For one that becomes Ready again and again that is no longer than a node may take to start.
-    """
-    made = node.created_at or view.at
-    ready_at = max(made, node.ready_changed_at or made)
-    latest = made + timedelta(seconds=view.settings.instance_init_seconds)
-    return min(ready_at + BIND_GRACE, latest)
 
 
 def _without_pending(view: ClusterView, state: SavedDemandState) -> SavedDemandState | None:
@@ -309,45 +292,6 @@ def _without_pending(view: ClusterView, state: SavedDemandState) -> SavedDemandS
     return replace(state, gone_at=gone_at)
 
 
-def _serves(view: ClusterView, node: Node) -> bool:
-    """Return whether the node is Ready, stays, and has not been taken out of service.
-
-    One that never took a pod shows nothing about these pods: its fleet makes no usable nodes.
-    """
-    instance = view.inventory.instance_of_node.get(node.name)
-    joining = is_joining(node, instance, view.at, view.settings)
-    joining = joining or node.name in view.inventory.stuck_nodes
-    out = node.unschedulable or node.deleting or node.unreadable or is_draining(node)
-    return not (joining or out)
-
-
-def _should_take(
-    builder: PlanBuilder, waiting: WaitingClass, node: Node, state: SavedDemandState
-) -> bool:
-    """Return whether the node would have room for the pod if it had joined as expected.
-
-    A node that other pods fill proves nothing; one without counted pods always does. Nor does one
-    prove anything that rules between pods close to the pod, such as a spread over zones: it came
-    for other pods of the kind. That is not so if EC2 chose its zone, which may be the wrong one.
-    """
-    view = builder.view
-    if is_empty(builder, node):
-        return True
-    row = view.row_of[node.name]
-    offer = view.offers[FleetKey(name=state.fleet, region=state.region)]
-    used = builder.sim.allocatable[row] - builder.sim.free[row]
-    if not (builder.sim.allocatable_of(offer.row) - used >= waiting.pod_class.requests).all():
-        return False
-    return _has_zones(view, state) or _rules_allow(builder, waiting, row)
-
-
-def _rules_allow(builder: PlanBuilder, waiting: WaitingClass, row: int) -> bool:
-    """Return whether the rules between pods allow one more pod of the class on the row."""
-    links = builder.sim.links(waiting.pod_class)
-    anywhere = np.ones(builder.sim.rows, dtype=np.int64)
-    return links.plain or bool(builder.sim.counter_room(links, anywhere)[row])
-
-
 def _quarantine(builder: PlanBuilder, waiting: Mapping[str, list[WaitingClass]]) -> None:
     """Quarantine every class of a kind whose purchases failed too often, with the reason."""
     for demand, classes in waiting.items():
@@ -355,7 +299,7 @@ def _quarantine(builder: PlanBuilder, waiting: Mapping[str, list[WaitingClass]])
             m for m in builder.purchases.remembered.values() if m.demand == demand and m.strikes
         ]
         strikes = max((state.strikes for state in found), default=0)
-        hoping = any(_has_zones(builder.view, state) for state in found) and any(
+        hoping = any(has_zones(builder.view, state) for state in found) and any(
             needs_a_zone(builder, each) for each in classes
         )
         if strikes < (ZONE_TRIES_MAX if hoping else STRIKES_MAX):

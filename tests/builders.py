@@ -351,12 +351,12 @@ def make_cloud_of(
     objects: Iterable[Pod | Node], *fleets: Fleet, others: Iterable[Instance] = (), **changed: Any
 ) -> CloudState:
     """EC2's answers with an instance behind each of these fleets' nodes, or one of `others`."""
-    lives = {each.name: each for each in fleets}
+    lives = {fleet.name: fleet for fleet in fleets}
     nodes = [o for o in objects if isinstance(o, Node) and o.labels.get("fleet") in lives]
     found = {
         n.instance_id: make_instance(n, lives[n.labels["fleet"]]) for n in nodes if n.instance_id
     }
-    found |= {each.id: each for each in others}
+    found |= {instance.id: instance for instance in others}
     return make_cloud(*fleets, instances=found.values(), **changed)
 
 

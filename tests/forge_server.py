@@ -89,7 +89,7 @@ class ForgeState:
 
     def comments_of(self, number: int, page: int) -> list[dict[str, Any]]:
         """A page of them."""
-        found = [each for each in self.comments if each["number"] == number]
+        found = [comment for comment in self.comments if comment["number"] == number]
         return found[100 * (page - 1) : 100 * page]
 
     def edited(self, comment_id: int, body: str) -> dict[str, Any]:

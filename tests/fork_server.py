@@ -36,7 +36,7 @@ def prepare() -> None:
     multiprocessing.get_context("forkserver").set_forkserver_preload(
         [
             "tests.botocore_models",
-            *(f"reconciler.cli.{each.name}" for each in commands),
+            *(f"reconciler.cli.{command.name}" for command in commands),
             *(f"reconciler.{name}" for name in _HEAVY),
             "tests.sandbox.aws.served_once",
         ]

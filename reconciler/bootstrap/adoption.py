@@ -67,7 +67,7 @@ def adopt_existing(request: AdoptionRequest) -> tuple[Adoption, tuple[Ignored, .
     region, answers, missing = _answers(request, home)
     ignored: list[Ignored] = []
     fleets = read_descriptions(answers, cluster, ignored)
-    state = decode_cloud(((region, each) for each in answers), cluster=cluster)
+    state = decode_cloud(((region, answer) for answer in answers), cluster=cluster)
     groups = [fleet for fleet in state.fleets if fleet.provider == "asg"]
     made = adopt(
         cluster,

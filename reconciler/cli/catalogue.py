@@ -60,7 +60,7 @@ def show(
 
     known = shown_catalogue(catalogue)
     chosen = [t for n, t in sorted(known.items()) if _asked(n, names)]
-    unknown = [each for each in names or () if not any(_asked(n, [each]) for n in known)]
+    unknown = [name for name in names or () if not any(_asked(n, [name]) for n in known)]
     if unknown:
         near = get_close_matches(unknown[0], known, n=1)
         hint = f"did you mean {near[0]}?" if near else "give a name or a pattern such as 'm5.*'"

@@ -354,7 +354,7 @@ def roots(
     found = roots_of_checkout(configs, out, since, rendered=rendered, removing=removing)
     if (form := wanted(output)) is not Output.TABLE:
         print_data(
-            {"gone": list(found.gone), "roots": [_root_json(each) for each in found.roots]}, form
+            {"gone": list(found.gone), "roots": [_root_json(root) for root in found.roots]}, form
         )
     else:
         rows = [(r.cluster, r.target.config_path, r.target.output_dir) for r in found.roots]

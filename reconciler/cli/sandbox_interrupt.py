@@ -49,7 +49,7 @@ def interrupt(
     control = ControlClient(_sandbox_url())
     _, facts = control.instances()
     running = sorted(
-        (each for each in facts if each["state"] == "running"), key=lambda f: str(f["instance_id"])
+        (fact for fact in facts if fact["state"] == "running"), key=lambda f: str(f["instance_id"])
     )
     chosen = _chosen(running, nodes or [], percent, seed)
     ids = [str(each["instance_id"]) for each in chosen]
@@ -59,11 +59,11 @@ def interrupt(
         announced = control.announce(kind, ids, notice_seconds)
     rows = [each for each in chosen if each["instance_id"] in set(announced)]
     if (form := wanted(output)) is not Output.TABLE:
-        print_data({kind: [{key: each[key] for key in _COLUMNS} for each in rows]}, form)
+        print_data({kind: [{key: row[key] for key in _COLUMNS} for row in rows]}, form)
     else:
         print_table(
             ("node", "instance", "type", "zone", "lifecycle"),
-            [[each[key] for key in _COLUMNS] for each in rows],
+            [[row[key] for key in _COLUMNS] for row in rows],
         )
 
 

@@ -65,8 +65,8 @@ def command(
     if (form := wanted(output)) is not Output.TABLE:
         print_data({"cluster": files[:1], "aws": files[1:]}, form)
         return
-    for each in files:
-        print_line(each)
+    for file in files:
+        print_line(file)
     options = shlex.join(["--cluster", files[0], "--aws", *files[1:]])
     print_line("")
     print_line(f"reconciler plan --config {shlex.quote(config)} {options}")

@@ -58,9 +58,13 @@ def command(
         return
     named = stated_cluster_name(cluster_name)
     checked = check_named(configs_of(config, config_files or []), cluster_name=named, strict=strict)
-    problems = [problem for each in checked for problem in each.problems]
+    problems = [problem for checked_config in checked for problem in checked_config.problems]
     if (form := wanted(output)) is not Output.TABLE:
-        faults = [_as_json(each.name, problem) for each in checked for problem in each.problems]
+        faults = [
+            _as_json(checked_config.name, problem)
+            for checked_config in checked
+            for problem in checked_config.problems
+        ]
         # A result without faults fits on one line.
         print_data({"faults": faults}, form, indent=2 if faults else None)
     else:

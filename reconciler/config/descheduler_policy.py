@@ -91,8 +91,8 @@ def with_policy_file(descheduler: Descheduler, raw: bytes) -> DeschedulerOfFile:
         reading.profile(number, item.value, item.place)
         for number, item in reading.listed(root, "profiles")
     )
-    low = any(each.policies.low_node_utilization.enabled for each in profiles)
-    high = any(each.policies.high_node_utilization.enabled for each in profiles)
+    low = any(profile.policies.low_node_utilization.enabled for profile in profiles)
+    high = any(profile.policies.high_node_utilization.enabled for profile in profiles)
     if low and high:
         reading.refuse(root.entries["profiles"].place, UNDO_EACH_OTHER)
     if reading.faults:

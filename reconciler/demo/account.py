@@ -92,7 +92,7 @@ class Account:
             if fleet["FleetState"] in {"active", "modifying", "submitted"}
         ]
         found += [_live(group["AutoScalingGroupName"], group, group["Tags"]) for group in groups]
-        return {each.tags.get("fleet", each.id): each for each in found}
+        return {live_fleet.tags.get("fleet", live_fleet.id): live_fleet for live_fleet in found}
 
     def targets(self, cluster: str) -> dict[str, int]:
         """Return the target capacity by fleet."""

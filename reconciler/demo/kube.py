@@ -51,8 +51,8 @@ def delete_objects(kubeconfig: Path, deployments: Iterable[Mapping[str, Any]]) -
     api = _api(kubeconfig)
     apps = client.AppsV1Api(api)
     try:
-        for each in deployments:
-            meta = each["metadata"]
+        for deployment in deployments:
+            meta = deployment["metadata"]
             apps.delete_namespaced_deployment(
                 meta["name"], meta["namespace"], propagation_policy="Background"
             )

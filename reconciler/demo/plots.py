@@ -51,7 +51,7 @@ def draw_svg(moments: Sequence[Moment], costs: Sequence[Cost], file: Path) -> No
     seconds = [(moment.at - began).total_seconds() for moment in moments]
     _draw_waiting(waiting, seconds, [moment.pending for moment in moments])
     _draw_nodes(nodes, seconds, moments)
-    _draw_costs(money, [each for each in costs if each.at >= began], began)
+    _draw_costs(money, [cost for cost in costs if cost.at >= began], began)
     money.set_xlabel("seconds since the first pod")
     for axes in (waiting, nodes, money):
         axes.set_ylim(bottom=0)
@@ -77,9 +77,9 @@ def _draw_nodes(axes: Any, seconds: Sequence[float], moments: Sequence[Moment]) 
 
 
 def _draw_costs(axes: Any, costs: Sequence[Cost], began: datetime) -> None:
-    seconds = [(each.at - began).total_seconds() for each in costs]
-    spent = [each.hourly_usd for each in costs]
-    bound = [each.lower_bound_usd for each in costs]
+    seconds = [(cost.at - began).total_seconds() for cost in costs]
+    spent = [cost.hourly_usd for cost in costs]
+    bound = [cost.lower_bound_usd for cost in costs]
     axes.step(seconds, spent, where="post", color="#1b6ca8", label="cost of the targets")
     axes.step(
         seconds, bound, where="post", color="#2a9d8f", linestyle="--", label="proven lower bound"

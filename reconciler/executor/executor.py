@@ -226,7 +226,7 @@ class LiveExecutor:
             for pod in _evicted_pods(actions):
                 self._late[pod] = self._late.get(pod, 0) + 1
             why = "new pods wait for the next plan, which evicts it"
-            return [Outcome(action=each, kind="refused", detail=why) for each in actions]
+            return [Outcome(action=action, kind="refused", detail=why) for action in actions]
         for pod in _evicted_pods(actions):
             self._late.pop(pod, None)
         return self._group(actions, failed, targets, _never)

@@ -75,7 +75,9 @@ def annotate(actions: Sequence[AnnotateNode], ports: RateLimitedPorts) -> Outcom
         PortError: None of them was set, or it is unknown whether they were.
     """
     try:
-        ports.cluster.annotate_node(actions[0].node, {each.key: each.value for each in actions})
+        ports.cluster.annotate_node(
+            actions[0].node, {action.key: action.value for action in actions}
+        )
     except NotFound:
         return "already-done"
     return "applied"

@@ -63,19 +63,23 @@ def _alive(
     first = actions[0]
     try:
         found = ports.cloud(first.provider).instances(
-            first.region, [each.instance for each in actions]
+            first.region, [action.instance for action in actions]
         )
     except PortError as error:
         ends.update(dict.fromkeys(actions, _of(error)))
         return [], ()
-    alive = {each.id: each for each in found if not each.gone}
-    ends.update({each: DONE_ALREADY for each in actions if each.instance not in alive})
-    left = [each for each in actions if each.instance in alive]
-    for each in left:
-        if not _is_of_its_fleet(alive[each.instance], each):
-            ends[each] = _refused(f"{each.instance} is not of fleet {each.fleet_id}")
-        elif alive[each.instance].protected:
-            ends[each] = _refused(f"{each.instance} is protected from scale-in, or in standby")
+    alive = {instance.id: instance for instance in found if not instance.gone}
+    ends.update({action: DONE_ALREADY for action in actions if action.instance not in alive})
+    left = [action for action in actions if action.instance in alive]
+    for terminate_instance in left:
+        if not _is_of_its_fleet(alive[terminate_instance.instance], terminate_instance):
+            ends[terminate_instance] = _refused(
+                f"{terminate_instance.instance} is not of fleet {terminate_instance.fleet_id}"
+            )
+        elif alive[terminate_instance.instance].protected:
+            ends[terminate_instance] = _refused(
+                f"{terminate_instance.instance} is protected from scale-in, or in standby"
+            )
     return [each for each in left if each not in ends], found
 
 
@@ -97,22 +101,25 @@ def _still_stuck(
     Such an instance joined since, or the plan was based on an incomplete or older list. One call
     reads all nodes.
     """
-    asked = [each for each in actions if _is_taken_for_dead(each)]
+    asked = [action for action in actions if _is_taken_for_dead(action)]
     if not asked:
         return list(actions)
     try:
         nodes = ports.cluster.nodes()
     except PortError as error:
-        ends.update({each: _of(error) for each in asked})
-        return [each for each in actions if each not in ends]
-    found, of_instance = {each.id: each for each in instances}, NodesByInstance(nodes, instances)
+        ends.update({terminate_instance: _of(error) for terminate_instance in asked})
+        return [action for action in actions if action not in ends]
+    found, of_instance = (
+        {instance.id: instance for instance in instances},
+        NodesByInstance(nodes, instances),
+    )
     ready = {node.name for node in nodes if node.ready}
     for each in asked:
         if each.node is None and of_instance.of(found[each.instance]) is not None:
             ends[each] = _refused(f"{each.instance} is a node by now")
         elif each.node in ready:
             ends[each] = _refused(f"{each.node} is Ready again")
-    return [each for each in actions if each not in ends]
+    return [action for action in actions if action not in ends]
 
 
 def _is_taken_for_dead(action: TerminateInstance) -> bool:
@@ -163,7 +170,7 @@ def _end(ready: Sequence[TerminateInstance], cloud: RateLimitedCloud, targets: T
         lowered = cloud.terminate(
             first.region,
             first.fleet_id,
-            sorted({each.instance for each in ready}),
+            sorted({terminate_instance.instance for terminate_instance in ready}),
             lower_target=first.decrement,
             expected_target=targets.get(place, first.from_capacity),
         )
@@ -175,4 +182,7 @@ def _end(ready: Sequence[TerminateInstance], cloud: RateLimitedCloud, targets: T
         protected, refusal = frozenset(), DONE
     if lowered is not None:
         targets[place] = lowered
-    return {each: refusal if each.instance in protected else DONE for each in ready}
+    return {
+        terminate_instance: refusal if terminate_instance.instance in protected else DONE
+        for terminate_instance in ready
+    }

@@ -376,6 +376,8 @@ class Pipeline:
 def _counts(shown: TerraformPlanJson) -> Mapping[str, int]:
     """Return the number of resources by step; an imported one counts as `import` as well."""
     found = resources(shown)
-    steps: Counter[str] = Counter(each.step for each in found if each.is_changed)
-    steps.update("import" for each in found if each.importing)
+    steps: Counter[str] = Counter(
+        planned_resource.step for planned_resource in found if planned_resource.is_changed
+    )
+    steps.update("import" for planned_resource in found if planned_resource.importing)
     return dict(sorted(steps.items()))

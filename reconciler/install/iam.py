@@ -77,7 +77,7 @@ def policy(name: PolicyName, values: Values) -> str:
 def state_values(bucket: str, keys: Iterable[str], partition: str = "aws") -> Values:
     """Return the bucket with the ARNs of Terraform's states in it, and those of their locks."""
     states = [f"arn:{partition}:s3:::{bucket}/{key}" for key in keys]
-    return {"bucket": bucket, "states": states, "locks": [f"{each}.tflock" for each in states]}
+    return {"bucket": bucket, "states": states, "locks": [f"{state}.tflock" for state in states]}
 
 
 def _state_key_statement(name: PolicyName, key: str) -> dict[str, Any]:

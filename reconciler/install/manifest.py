@@ -55,13 +55,13 @@ def render_manifest(settings: InstallSettings, version: str) -> str:
     values = _values(settings, version)
     templates = (*TEMPLATES, *(NODE_WATCH_TEMPLATES if settings.node_watch else ()))
     if settings.namespace in ALWAYS_THERE:
-        templates = tuple(each for each in templates if not each.endswith("namespace"))
+        templates = tuple(template for template in templates if not template.endswith("namespace"))
     documents = (
         environment.from_string(read_template(f"install/{name}.yaml.j2")).render(values)
         for name in templates
     )
     header = environment.from_string(read_template("install/header.yaml.j2")).render(values)
-    return header + "".join(f"---\n{each}" for each in documents)
+    return header + "".join(f"---\n{document}" for document in documents)
 
 
 def to_yaml(value: Any) -> str:

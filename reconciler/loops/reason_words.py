@@ -128,4 +128,4 @@ def without_later_regions(reasons: Sequence[R]) -> Sequence[R]:
 
     Fleets of a later region only wait for the preferred one, whose reason says what helps.
     """
-    return [each for each in reasons if each.kind != "later-region"] or reasons
+    return [reason for reason in reasons if reason.kind != "later-region"] or reasons

@@ -88,7 +88,7 @@ class CycleReport:
         No event announces it, and the usual pause may be longer than the time that is left.
         """
         nodes = self.plan.interrupted if self.plan is not None else ()
-        steps = [each.next_step_seconds for each in nodes if each.next_step_seconds is not None]
+        steps = [node.next_step_seconds for node in nodes if node.next_step_seconds is not None]
         return min(steps) - self.seconds if steps else None
 
     @property
@@ -96,9 +96,9 @@ class CycleReport:
         """Return whether EC2 has yet to launch instances that this replica asked for."""
         fleets = self.plan.fleets if self.plan is not None and self.acted else ()
         failed = {
-            (each.action.fleet, each.action.region)
-            for each in self.outcomes
-            if isinstance(each.action, SetCapacity) and not each.settled
+            (outcome.action.fleet, outcome.action.region)
+            for outcome in self.outcomes
+            if isinstance(outcome.action, SetCapacity) and not outcome.settled
         }
         return any(f.awaited and (f.fleet, f.region) not in failed for f in fleets)
 

@@ -116,4 +116,6 @@ class FleetDescription:
     @property
     def subnet_ids(self) -> tuple[str, ...]:
         """Return the subnets of its overrides, each once, in their order."""
-        return tuple(dict.fromkeys(each.subnet_id for each in self.overrides if each.subnet_id))
+        return tuple(
+            dict.fromkeys(override.subnet_id for override in self.overrides if override.subnet_id)
+        )

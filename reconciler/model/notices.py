@@ -95,8 +95,8 @@ class NoticeOutcome:
 def settled_messages(outcomes: Iterable[NoticeOutcome]) -> frozenset[MessageId]:
     """Return the messages whose notices are all done."""
     known = list(outcomes)
-    waiting = {each.notice.message for each in known if not each.done}
-    return frozenset(each.notice.message for each in known) - waiting
+    waiting = {notice_outcome.notice.message for notice_outcome in known if not notice_outcome.done}
+    return frozenset(notice_outcome.notice.message for notice_outcome in known) - waiting
 
 
 def emptied_messages(outcomes: Iterable[NoticeOutcome]) -> frozenset[MessageId]:

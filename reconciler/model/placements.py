@@ -100,9 +100,9 @@ def pods_on_existing_nodes(placements: Iterable[Placement]) -> Iterator[tuple[Po
     if isinstance(placements, Placements):
         yield from placements.on_existing_nodes()
         return
-    for each in placements:
-        if each.node is not None and each.moved_from is None:
-            yield each.pod, each.node
+    for placement in placements:
+        if placement.node is not None and placement.moved_from is None:
+            yield placement.pod, placement.node
 
 
 def _placed(group: Dispatch) -> Iterator[Placement]:

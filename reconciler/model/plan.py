@@ -328,9 +328,9 @@ class Plan:
         counted pod by pod. Equal reasons that are not shared come more than once.
         """
         found: dict[int, tuple[tuple[Reason, ...], int]] = {}
-        for each in self.unplaceable:
-            known = found.get(id(each.reasons), (each.reasons, 0))
-            found[id(each.reasons)] = known[0], known[1] + 1
+        for unplaceable in self.unplaceable:
+            known = found.get(id(unplaceable.reasons), (unplaceable.reasons, 0))
+            found[id(unplaceable.reasons)] = known[0], known[1] + 1
         return list(found.values())
 
     @property

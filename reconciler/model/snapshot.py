@@ -82,7 +82,9 @@ class ClusterState:
     @property
     def uid(self) -> str:
         """Return the cluster's identity, the UID of namespace kube-system; empty when not known."""
-        found = (each.uid for each in self.namespaces if each.name == IDENTITY_NAMESPACE)
+        found = (
+            namespace.uid for namespace in self.namespaces if namespace.name == IDENTITY_NAMESPACE
+        )
         return next(found, "")
 
 

@@ -80,8 +80,8 @@ def with_shared(
     Pods of one shape share their reasons: one per fleet, and hundreds of fleets are many.
     """
     known: dict[int, T] = {}
-    for each in found:
-        key = id(each.reasons)
+    for unplaceable in found:
+        key = id(unplaceable.reasons)
         if key not in known:
-            known[key] = made_of(each.reasons)
-        yield each, known[key]
+            known[key] = made_of(unplaceable.reasons)
+        yield unplaceable, known[key]

@@ -130,7 +130,7 @@ def _untainted(node: OwnNode) -> tuple[Mapping[str, Any], ...] | None:
     """
     if DRAIN_STARTED in node.annotations:
         return None
-    kept = tuple(each for each in node.taints if not _is_ours(each))
+    kept = tuple(taint for taint in node.taints if not _is_ours(taint))
     return None if len(kept) == len(node.taints) else kept
 
 

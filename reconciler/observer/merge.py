@@ -17,10 +17,12 @@ def merged_clouds(states: Sequence[CloudState]) -> CloudState | None:
     """
     if len(states) <= 1:
         return states[0] if states else None
-    silent = frozenset[Region]().union(*(each.silent for each in states))
-    answered = frozenset[Region]().union(*(each.regions for each in states))
+    silent = frozenset[Region]().union(*(cloud_state.silent for cloud_state in states))
+    answered = frozenset[Region]().union(*(cloud_state.regions for cloud_state in states))
     in_part = _answered_in_part(states, silent)
-    times = [each.server_time for each in states if each.server_time is not None]
+    times = [
+        cloud_state.server_time for cloud_state in states if cloud_state.server_time is not None
+    ]
     fleets = {
         (f.region, f.provider, f.id): f
         for state in reversed(states)
@@ -29,16 +31,16 @@ def merged_clouds(states: Sequence[CloudState]) -> CloudState | None:
     }
     return CloudState(
         fleets=tuple(sorted(fleets.values(), key=lambda each: (each.region, each.name, each.id))),
-        other_fleets=frozenset(each for state in states for each in state.other_fleets),
+        other_fleets=frozenset(fleet for state in states for fleet in state.other_fleets),
         instances=_merged_instances(states, silent, frozenset((r, id_) for r, _, id_ in fleets)),
         regions=answered - silent,
         silent=silent,
         answered_in_part=in_part,
-        providers=frozenset(each for state in states for each in state.providers),
+        providers=frozenset(provider for state in states for provider in state.providers),
         ignored=tuple(sorted({each for state in states for each in state.ignored})),
         instances_known=all(e.instances_known for e in states if e.fleets or e.instances_known)
-        and any(each.instances_known for each in states),
-        instances_asked=any(each.instances_asked for each in states),
+        and any(cloud_state.instances_known for cloud_state in states),
+        instances_asked=any(cloud_state.instances_asked for cloud_state in states),
         server_time=min(times, default=None),
     )
 
@@ -67,13 +69,13 @@ def _merged_instances(
     known_by_one = set[tuple[str, str]]().union(*shown)
     found: dict[tuple[str, str], Instance] = {}
     for state, own in zip(states, shown, strict=True):
-        for each in state.instances:
-            place = (each.region, each.fleet_id or "")
-            if each.region in silent and place not in fleets:
+        for instance in state.instances:
+            place = (instance.region, instance.fleet_id or "")
+            if instance.region in silent and place not in fleets:
                 continue
             if place in known_by_one and place not in own:
                 continue
-            known = found.get((each.region, each.id))
-            if known is None or (known.fleet_id is None and each.fleet_id is not None):
-                found[each.region, each.id] = each
+            known = found.get((instance.region, instance.id))
+            if known is None or (known.fleet_id is None and instance.fleet_id is not None):
+                found[instance.region, instance.id] = instance
     return tuple(found[key] for key in sorted(found))

@@ -68,8 +68,8 @@ def _observed(
     if failed:
         why = name_and_text(failed[0])
         ignored = tuple(
-            Ignored(code="unreadable", kind="Region", name=each, detail=why)
-            for each in sorted(regions)
+            Ignored(code="unreadable", kind="Region", name=region, detail=why)
+            for region in sorted(regions)
         )
         states.append(CloudState(silent=frozenset(regions), ignored=ignored))
     return merged_clouds(states)

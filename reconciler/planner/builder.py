@@ -178,7 +178,7 @@ class PlanBuilder:
     def purchase_reasons(self, key: FleetKey) -> str:
         """Return why pending pods have raised the fleet's target; empty if they have not."""
         reasons = self._target_reasons.get(key, ())
-        return "; ".join(each.because for each in reasons if each.policy == "scale-up")
+        return "; ".join(reason.because for reason in reasons if reason.policy == "scale-up")
 
     def target_reason(self, key: FleetKey) -> TargetReason:
         """Return the policy that changed the target first, a minimum last, and all the reasons.
@@ -232,7 +232,7 @@ class PlanBuilder:
         """
         self.sizes.set_target(key, to)
         reasons = self._target_reasons.setdefault(key, [])
-        reasons[:] = [each for each in reasons if each.policy != policy]
+        reasons[:] = [reason for reason in reasons if reason.policy != policy]
         reasons.append(TargetReason(policy, because))
 
     def lower_target(self, key: FleetKey, to: int, policy: PolicyName, because: str) -> None:

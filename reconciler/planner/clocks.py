@@ -68,7 +68,7 @@ def decided_at(snapshot: Snapshot, nodes: Iterable[Node]) -> datetime:
         snapshot: What was observed.
         nodes: The nodes that existed before.
     """
-    newest = max((each.created_at for each in nodes if each.created_at is not None), default=None)
+    newest = max((node.created_at for node in nodes if node.created_at is not None), default=None)
     now = earliest_now(snapshot)
     if newest is not None:
         now = max(now, min(newest, snapshot.at) + timedelta(seconds=1))
@@ -77,6 +77,6 @@ def decided_at(snapshot: Snapshot, nodes: Iterable[Node]) -> datetime:
 
 def _newest(snapshot: Snapshot) -> datetime | None:
     launches = snapshot.cloud.instances if snapshot.cloud else ()
-    stamps = [at for each in launches if (at := each.launched_at) is not None]
+    stamps = [at for launch in launches if (at := launch.launched_at) is not None]
     stamps += [at for node in snapshot.cluster.nodes if (at := node.created_at) is not None]
     return max(stamps, default=None)

@@ -61,7 +61,7 @@ def finished(builder: PlanBuilder) -> Plan:
     view = builder.view
     check_removals(builder)
     snapshot, settings, inventory = view.snapshot, view.settings, view.inventory
-    leaving = {_leaving(each) for each in builder.actions}
+    leaving = {_leaving(action) for action in builder.actions}
     kept = tuple(each for each in builder.kept if each.node not in leaving)
     kept_by_name = {each.node: each for each in kept}
     remembered = builder.purchases.remembered
@@ -232,15 +232,18 @@ def _stand_ins(builder: PlanBuilder) -> tuple[StandIns, ...]:
     view = builder.view
     young_seconds = view.settings.instance_init_seconds
     found = find_stand_ins(view.inventory, view.at, young_seconds)
-    counts = Counter((each.key, each.instead_of) for each in found)
-    returns = {each.key: each for each in view.spot_returns}
+    counts = Counter((stand_in.key, stand_in.instead_of) for stand_in in found)
+    returns = {spot_return.key: spot_return for spot_return in view.spot_returns}
     going = Counter(
-        (each.key, each.instead_of)
-        for each in found
-        if each.instead_of in returns and each.node.name in returns[each.instead_of].batch
+        (stand_in.key, stand_in.instead_of)
+        for stand_in in found
+        if stand_in.instead_of in returns
+        and stand_in.node.name in returns[stand_in.instead_of].batch
     )
     holding = {
-        (each.key, each.instead_of) for each in found if holds_only_headroom(builder, each.node)
+        (stand_in.key, stand_in.instead_of)
+        for stand_in in found
+        if holds_only_headroom(builder, stand_in.node)
     }
     waits = {
         (key, spot): returns[spot].waits or (HEADROOM_WAITS if (key, spot) in holding else "")

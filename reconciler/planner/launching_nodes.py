@@ -39,16 +39,21 @@ def _never_to_come(builder: PlanBuilder) -> Counter[FleetKey]:
     view, inventory = builder.view, builder.view.inventory
     if inventory.doubtful:
         return Counter()
-    fleet_of = {each.instance.id: each.key for each in inventory.stuck}
+    fleet_of = {
+        stuck_instance.instance.id: stuck_instance.key for stuck_instance in inventory.stuck
+    }
     left = {
-        each.instance.id
-        for each in inventory.stuck
-        if view.statuses[each.key].may_end_nothing
-        or instance_protection(each.instance)
-        or termination_protection(view, each.instance.id)
+        stuck_instance.instance.id
+        for stuck_instance in inventory.stuck
+        if view.statuses[stuck_instance.key].may_end_nothing
+        or instance_protection(stuck_instance.instance)
+        or termination_protection(view, stuck_instance.instance.id)
         or (
-            each.node is not None
-            and (each.node.ready or replacement_blocker(builder, each.node, each.key))
+            stuck_instance.node is not None
+            and (
+                stuck_instance.node.ready
+                or replacement_blocker(builder, stuck_instance.node, stuck_instance.key)
+            )
         )
     }
     kept = builder.stuck_ends.kept_for_now([name for name in fleet_of if name not in left])

@@ -20,7 +20,7 @@ def priority_of(names: Iterable[str], priorities: NamedPriorities) -> int:
         (
             number
             for number, expressions in priorities
-            if any(_is_found(each, name) for each in expressions for name in known)
+            if any(_is_found(expression, name) for expression in expressions for name in known)
         ),
         default=0,
     )

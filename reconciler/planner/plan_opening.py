@@ -130,7 +130,10 @@ def open_builder(
         displaced={pod.key: pod.node_name for pod in found.displaced if pod.node_name is not None},
         spot_returns=found.spot_returns,
         unequipped=unequipped,
-        refused_ends={each.instance: each.at for each in still_protected(snapshot)},
+        refused_ends={
+            protected_instance.instance: protected_instance.at
+            for protected_instance in still_protected(snapshot)
+        },
     )
     stuck_ends = _stuck_end_ledger(snapshot, settings, found.inventory)
     builder = PlanBuilder(view, sim, waiting, BudgetLedger(snapshot.cluster.budgets), stuck_ends)
@@ -269,8 +272,8 @@ def _excluding(groups: Sequence[PodGroup], moving: Collection[PodKey]) -> Sequen
 def _stuck_end_ledger(
     snapshot: Snapshot, settings: PlannerSettings, inventory: Inventory
 ) -> StuckEndLedger:
-    unjoined = sum(each.node is None for each in inventory.orphans.found)
-    unjoined += sum(each.node is None for each in inventory.stuck)
+    unjoined = sum(orphan.node is None for orphan in inventory.orphans.found)
+    unjoined += sum(stuck_instance.node is None for stuck_instance in inventory.stuck)
     nodes = len(inventory.fleet_of_node)
     limits = limits_for(inventory.binding, unjoined, nodes, settings.stuck_ends)
     return StuckEndLedger(snapshot.cluster.stuck_ends, limits, snapshot.at)

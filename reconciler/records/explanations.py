@@ -36,9 +36,9 @@ def encode_explanations(explanations: Explanations) -> bytes:
 def explanations_to_json(explanations: Explanations) -> Json:
     """Return `{"pods": […], "nodes": […], "fleets": […]}`, each in the order of the questions."""
     return {
-        "fleets": [_fleet_size(each) for each in explanations.fleets],
-        "pods": [_pod(each) for each in explanations.pods],
-        "nodes": [_node(each) for each in explanations.nodes],
+        "fleets": [_fleet_size(fleet) for fleet in explanations.fleets],
+        "pods": [_pod(pod) for pod in explanations.pods],
+        "nodes": [_node(node) for node in explanations.nodes],
     }
 
 
@@ -51,7 +51,7 @@ def _pod(pod: PodExplanation) -> Json:
         "verdict": pod.verdict,
         "because": pod.because,
         "placement": None if pod.placement is None else _placement(pod.placement),
-        "fleets": [_fleet(each) for each in pod.fleets],
+        "fleets": [_fleet(fleet) for fleet in pod.fleets],
         "nodes": dict(pod.nodes),
         "change": list(pod.change),
     }
@@ -97,8 +97,8 @@ def _node(node: NodeExplanation) -> Json:
         "verdict": node.verdict,
         "code": node.code,
         "because": node.because,
-        "actions": [action_to_json(each) for each in node.actions],
-        "pods": [_key(each) for each in node.pods],
+        "actions": [action_to_json(action) for action in node.actions],
+        "pods": [_key(pod) for pod in node.pods],
         "disruption": None if node.disruption is None else _disruption(node.disruption),
         "drift": node.drift,
     }

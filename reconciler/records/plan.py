@@ -103,9 +103,9 @@ def _lists(plan: Plan, reasons: _Reasons) -> dict[str, Iterable[Json]]:
     home = plan.home_region
     return {
         "actions": map(action_to_json, plan.actions),
-        "placements": (_placement(each, home) for each in plan.placements),
+        "placements": (_placement(placement, home) for placement in plan.placements),
         "held": map(_held, plan.held),
-        "unplaceable": (_unplaceable(each, reasons) for each in plan.unplaceable),
+        "unplaceable": (_unplaceable(unplaceable, reasons) for unplaceable in plan.unplaceable),
         "ignored": map(_ignored, plan.ignored),
     }
 
@@ -115,7 +115,7 @@ def _others(plan: Plan, *, kept: bool) -> Json:
     result: Json = {
         "at": rfc3339_exact(plan.at),
         "cluster": plan.cluster,
-        "fleets": [fleet_to_json(each) for each in plan.fleets],
+        "fleets": [fleet_to_json(fleet) for fleet in plan.fleets],
         "cost": _cost(plan.cost),
         "binding": binding_to_json(plan.binding),
         "clock_skew_seconds": plan.clock_skew_seconds,
@@ -136,18 +136,22 @@ def _others(plan: Plan, *, kept: bool) -> Json:
     if plan.headroom:
         result["headroom"] = [
             {
-                "sector": each.sector,
-                "asked": each.asked,
-                "pieces": each.pieces,
-                "missing": each.missing,
-                "because": each.because,
+                "sector": headroom_plan.sector,
+                "asked": headroom_plan.asked,
+                "pieces": headroom_plan.pieces,
+                "missing": headroom_plan.missing,
+                "because": headroom_plan.because,
             }
-            for each in plan.headroom
+            for headroom_plan in plan.headroom
         ]
     if plan.interrupted_pools:
         result["interrupted_pools"] = [
-            {"instance_type": each.instance_type, "zone": each.zone, "at": rfc3339_exact(each.at)}
-            for each in plan.interrupted_pools
+            {
+                "instance_type": interrupted_pool.instance_type,
+                "zone": interrupted_pool.zone,
+                "at": rfc3339_exact(interrupted_pool.at),
+            }
+            for interrupted_pool in plan.interrupted_pools
         ]
     if kept:
         result["kept"] = [
@@ -253,9 +257,9 @@ def _unplaceable(unplaceable: Unplaceable, reasons: _Reasons) -> Json:
 
 def _reasons(every: tuple[Reason, ...], home: Region) -> list[Json]:
     return [
-        {"fleet": each.fleet, "code": each.code, "detail": each.detail}
-        | _outside(each.region, home)
-        for each in every
+        {"fleet": reason.fleet, "code": reason.code, "detail": reason.detail}
+        | _outside(reason.region, home)
+        for reason in every
     ]
 
 

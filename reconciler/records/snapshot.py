@@ -105,7 +105,7 @@ def _spec(spec: Mapping[str, Any]) -> Json:
             result[key] = [_container(each) for each in spec[key]]
     if isinstance(spec.get("volumes"), list):
         result["volumes"] = [
-            _volume(each) if isinstance(each, Mapping) else each for each in spec["volumes"]
+            _volume(volume) if isinstance(volume, Mapping) else volume for volume in spec["volumes"]
         ]
     result = _volume(result)
     template = spec.get("template")

@@ -138,7 +138,7 @@ def _al2023(specs: Sequence[Mapping[str, Any]]) -> FirstBoot:
             "service_cidr": cluster.get("cidr"),
         }
     taints = config.get("registerWithTaints")
-    in_config = tuple(_taint(each) for each in taints) if isinstance(taints, list) else ()
+    in_config = tuple(_taint(taint) for taint in taints) if isinstance(taints, list) else ()
     return FirstBoot(
         ami_type="AL2023",
         cluster=_cluster_name(cluster.get("name")),

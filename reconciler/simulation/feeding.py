@@ -304,7 +304,7 @@ class Feeder:
             case "never-join":
                 self._later(fault, together(map(faults.never_join, pools)))
             case "slow-launch":
-                slow = together(faults.slow_launches(each, fault.seconds) for each in pools)
+                slow = together(faults.slow_launches(pool, fault.seconds) for pool in pools)
                 self._later(fault, slow)
             case _:
                 assert_never(fault.fault)
@@ -323,7 +323,7 @@ class Feeder:
             fleets = self._fleets_of(fault)
             return together(self._faults.refuse_launches(each, fault.code) for each in fleets)
         if fault.fleet:
-            return together(self._faults.refuse_pool_of(each, fault.code) for each in pools)
+            return together(self._faults.refuse_pool_of(pool, fault.code) for pool in pools)
         records = self._world.fleets.records
         refused = {(records[fleet].shape.region, kind, zone) for fleet, kind, zone in pools}
         return self._faults.refuse_pools(refused, fault.code)
@@ -341,13 +341,13 @@ class Feeder:
         """Take back spot instances, the oldest first; those with a notice are ending already."""
         wanted = set(self._fleets.get(fault.fleet, ())) if fault.fleet else None
         found = [
-            each.id
-            for each in self._world.fleets.instances.values()
-            if each.lifecycle == "spot"
-            and self._faults.can_be_interrupted(each.id)
-            and (wanted is None or each.fleet_id in wanted)
-            and fault.instance_type in {"", each.instance_type}
-            and fault.zone in {"", each.zone}
+            instance.id
+            for instance in self._world.fleets.instances.values()
+            if instance.lifecycle == "spot"
+            and self._faults.can_be_interrupted(instance.id)
+            and (wanted is None or instance.fleet_id in wanted)
+            and fault.instance_type in {"", instance.instance_type}
+            and fault.zone in {"", instance.zone}
         ]
         for each in found[: fault.instances]:
             self._faults.interrupt(each)

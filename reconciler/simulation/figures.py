@@ -28,7 +28,7 @@ def figures(result: Result, name: str, workloads: int = WORKLOADS_SHOWN) -> Json
     """Return the figures of one simulation, with this many workloads that waited long."""
     bound = _bound_by_hour(result)
     recorded = agreement(result)
-    usd = sum(each.usd for each in result.launches)
+    usd = sum(launch.usd for launch in result.launches)
     least = sum(bound.values())
     return {
         "config": name,
@@ -58,12 +58,12 @@ def figures(result: Result, name: str, workloads: int = WORKLOADS_SHOWN) -> Json
         "jobs_ended_early": result.jobs_ended_early,
         "moments": [
             {
-                "at": rfc3339_exact(each.snapshot.at),
-                "pods_waiting": each.waiting,
-                "pod": _longest_waiting(each.snapshot),
-                "waited_seconds_together": round(each.score, 3),
+                "at": rfc3339_exact(moment.snapshot.at),
+                "pods_waiting": moment.waiting,
+                "pod": _longest_waiting(moment.snapshot),
+                "waited_seconds_together": round(moment.score, 3),
             }
-            for each in result.history.moments
+            for moment in result.history.moments
         ],
         "series": _series(result),
         **({"recorded": recorded} if recorded is not None else {}),
@@ -124,7 +124,7 @@ def _by_day(result: Result, bound: Mapping[int, float]) -> list[Json]:
 
 
 def _nodes(launches: Sequence[Launch], seconds: float) -> Json:
-    hours = sum(each.end - each.begin for each in launches) / HOUR_SECONDS
+    hours = sum(launch.end - launch.begin for launch in launches) / HOUR_SECONDS
     return {
         "launches": len(launches),
         "node_hours": round(hours, 3),

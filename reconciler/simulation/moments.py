@@ -81,9 +81,9 @@ def _cloud_files(snapshot: Snapshot) -> Iterator[tuple[str, bytes]]:
         there = [each for each in cloud.fleets if each.region == region]
         groups = [each for each in there if each.provider == "asg"]
         fleets = [each for each in there if each.provider == "ec2-fleet"]
-        instances = [each for each in cloud.instances if each.region == region]
+        instances = [instance for instance in cloud.instances if instance.region == region]
         answer = {"Region": region, **encode_fleets(fleets)}
-        answer |= encode_instances(instances, {each.id for each in groups})
+        answer |= encode_instances(instances, {group.id for group in groups})
         if groups:
             answer |= encode_groups(groups, instances) | encode_activities(groups)
         yield f"aws-{region}.json", _dump(answer)

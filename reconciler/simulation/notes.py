@@ -34,7 +34,7 @@ def _notes(result: Result) -> Iterator[str]:
     if result.volumes_elsewhere:
         which = counted_noun(result.volumes_elsewhere, "volume")
         yield f"{which} of the demand in a zone without a fleet: pods with such a volume wait"
-    unpriced = sorted({each.instance_type for each in result.offers if not each.priced})
+    unpriced = sorted({offer.instance_type for offer in result.offers if not offer.priced})
     if unpriced:
         more = f" and {len(unpriced) - _TYPES_MAX} more" if len(unpriced) > _TYPES_MAX else ""
         named = ", ".join(unpriced[:_TYPES_MAX])

@@ -112,7 +112,7 @@ def zones_of(fleet: FleetSettings, region: Region) -> tuple[str, ...]:
 
 def shape_of(fleet: FleetSettings, region: Region, offers: Iterable[Offer]) -> FleetShape:
     """Return a fleet of these offers as Terraform makes it."""
-    mine = [each for each in offers if each.fleet is fleet and each.region == region]
+    mine = [offer for offer in offers if offer.fleet is fleet and offer.region == region]
     zones = zones_of(fleet, region)
     is_ours = fleet.provider == "asg" and fleet.managed
     return FleetShape(
@@ -129,9 +129,9 @@ def shape_of(fleet: FleetSettings, region: Region, offers: Iterable[Offer]) -> F
         min_size=0 if is_ours else None,
         max_size=(fleet.max_capacity or GROUP_SIZE_MAX_DEFAULT) if is_ours else None,
         tags=FrozenMap(_tags(fleet)),
-        pools=tuple((each.instance_type, zone) for each in mine for zone in zones),
-        offers=FrozenMap({each.instance_type: each.allocatable for each in mine}),
-        type_labels=FrozenMap({each.instance_type: each.labels for each in mine}),
+        pools=tuple((offer.instance_type, zone) for offer in mine for zone in zones),
+        offers=FrozenMap({offer.instance_type: offer.allocatable for offer in mine}),
+        type_labels=FrozenMap({offer.instance_type: offer.labels for offer in mine}),
         spreads_zones=True,
     )
 

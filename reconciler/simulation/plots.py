@@ -63,7 +63,7 @@ def _embedded(svg: str) -> str:
 def cost_by_day(run: Json) -> str:
     """Plot each day's cost as bars, and its proven lower bound."""
     days = run["cost"]["by_day"]
-    at = [each["day"] for each in days]
+    at = [day["day"] for day in days]
 
     def draw(axes: Any) -> None:
         axes.bar(at, [d["usd"] for d in days], width=0.75, color=SERIES[0], label="cost")
@@ -172,9 +172,9 @@ def cost_by_fleet(run: Json) -> str:
     fleets = sorted(run["fleets"], key=lambda f: (-f["usd"], f["fleet"]))[: FLEETS_MAX + 3]
 
     def draw(axes: Any) -> None:
-        names = [_label(each["fleet"]) for each in fleets][::-1]
+        names = [_label(fleet["fleet"]) for fleet in fleets][::-1]
         colours = [SERIES[2 if f["capacity_type"] == "spot" else 0] for f in fleets][::-1]
-        axes.barh(names, [each["usd"] for each in fleets][::-1], color=colours, height=0.7)
+        axes.barh(names, [fleet["usd"] for fleet in fleets][::-1], color=colours, height=0.7)
         axes.set_xlabel("USD (orange: spot, blue: on-demand)")
         axes.grid(visible=False, axis="y")
 

@@ -43,11 +43,11 @@ def claims_of(
     """
     if not (volumes.claims or volumes.ephemeral or templates):
         return ()
-    of_set = {f"{each.name}-{pod_name}": each for each in templates}
-    for name, each in of_set.items():
+    of_set = {f"{template.name}-{pod_name}": template for template in templates}
+    for name, claim_template in of_set.items():
         world.add_claim(ClaimShape(
-            namespace=namespace, name=name, storage_class=each.storage_class,
-            access_modes=each.access_modes,
+            namespace=namespace, name=name, storage_class=claim_template.storage_class,
+            access_modes=claim_template.access_modes,
         ))  # fmt: skip
     own = [f"{pod_name}-{each}" for each in volumes.ephemeral]
     for name in own:

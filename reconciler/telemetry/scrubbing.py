@@ -104,7 +104,7 @@ class Scrubber:
     def __init__(self, secrets: Iterable[str] = (), characters_max: int | None = None) -> None:
         self._characters_max = characters_max
         # Short texts would mask half of every line.
-        known = {each for each in secrets if len(each) >= 8}
+        known = {secret for secret in secrets if len(secret) >= 8}
         # In an address they are percent-encoded.
         known |= {quote(each, safe="", errors="surrogatepass") for each in known}
         self._secrets = sorted(known, key=lambda each: (-len(each), each))

@@ -241,9 +241,11 @@ class StatusBoard:
                 requested=requested,
                 turned_seconds=turned,
             )
-        for each in plan.resumes:
-            what = "update resumed" if each.done else "update not resumed"
-            self.history.note("mark" if each.done else "trouble", what, each.fleet, each.because)
+        for resume in plan.resumes:
+            what = "update resumed" if resume.done else "update not resumed"
+            self.history.note(
+                "mark" if resume.done else "trouble", what, resume.fleet, resume.because
+            )
 
     def action_ended(self, outcome: Outcome) -> None:
         """Note an action that ended."""

@@ -189,4 +189,6 @@ def _to_search(wanted: Sequence[Pending], ages: Mapping[Workload, timedelta]) ->
 
 def _key(pending: Pending) -> _Key:
     """Return a key without details, whose figures and times change with each plan."""
-    return pending.workload, tuple(sorted({(each.code, each.fleets) for each in pending.refusals}))
+    return pending.workload, tuple(
+        sorted({(refusal.code, refusal.fleets) for refusal in pending.refusals})
+    )

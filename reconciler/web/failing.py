@@ -81,7 +81,9 @@ class FailingActions:
 
     def forget_gone(self, pods: Iterable[Pod]) -> None:
         """Forget failed evictions of pods that are not among these: they are gone by now."""
-        evicted = {key: each.pod for key, past in self._kept.items() if (each := _eviction(past))}
+        evicted = {
+            key: evict_pod.pod for key, past in self._kept.items() if (evict_pod := _eviction(past))
+        }
         if evicted:
             wanted = frozenset(evicted.values())
             there = {pod.key for pod in pods if pod.key in wanted}

@@ -63,8 +63,8 @@ class BoardCollector(Collector):
             "1 while a fleet is not what the config says.",
             labels=["fleet", "region", "kind"],
         )
-        for each in view.drift:
-            drift.add_metric([each.fleet, each.region, each.kind], 1)
+        for live_drift in view.drift:
+            drift.add_metric([live_drift.fleet, live_drift.region, live_drift.kind], 1)
         yield drift
 
 
@@ -97,9 +97,11 @@ def _of_progress(progress: Iterable[ClusterProgress]) -> Metric:
         "1 for the stage that the newest config of a cluster has reached.",
         labels=["config", "stage"],
     )
-    for each in progress:
+    for cluster_progress in progress:
         for stage in STAGES:
-            stages.add_metric([each.config, stage], int(stage == each.stage))
+            stages.add_metric(
+                [cluster_progress.config, stage], int(stage == cluster_progress.stage)
+            )
     return stages
 
 
@@ -242,9 +244,9 @@ def _of_spot(plan: Plan) -> Iterator[Metric]:
             (names.RESCHEDULER_PODS, "Pods on these nodes, DaemonSets' left out."),
         )
     )
-    for each in plan.nodes_by_kind:
-        nodes.add_metric([each.kind], each.nodes)
-        pods.add_metric([each.kind], each.pods)
+    for node in plan.nodes_by_kind:
+        nodes.add_metric([node.kind], node.nodes)
+        pods.add_metric([node.kind], node.pods)
     yield nodes
     yield pods
 
@@ -282,10 +284,10 @@ def _of_headroom(plan: Plan) -> Iterator[Metric]:
             (names.HEADROOM_MISSING, "Those with neither room nor a node on its way."),
         )
     )
-    for sector in sorted({each.sector for each in plan.headroom}):
-        found = [each for each in plan.headroom if each.sector == sector]
-        pieces.add_metric([sector], sum(each.pieces for each in found))
-        missing.add_metric([sector], sum(each.missing for each in found))
+    for sector in sorted({headroom_plan.sector for headroom_plan in plan.headroom}):
+        found = [headroom_plan for headroom_plan in plan.headroom if headroom_plan.sector == sector]
+        pieces.add_metric([sector], sum(headroom_plan.pieces for headroom_plan in found))
+        missing.add_metric([sector], sum(headroom_plan.missing for headroom_plan in found))
     yield pieces
     yield missing
 

@@ -106,14 +106,16 @@ class History:
         """Return those of the last day, newest first."""
         oldest = self._now() - KEPT
         with self._lock:
-            return tuple(each for each in reversed(self._decisions) if each.at >= oldest)
+            return tuple(
+                decision for decision in reversed(self._decisions) if decision.at >= oldest
+            )
 
     @property
     def samples(self) -> tuple[Sample, ...]:
         """Return those of the last day, oldest first; the first ones are closer together."""
         oldest = self._now() - KEPT
         with self._lock:
-            return tuple(each for each in self._first or self._samples if each.at >= oldest)
+            return tuple(sample for sample in self._first or self._samples if sample.at >= oldest)
 
     def note(self, kind: DecisionKind, what: str, subject: str, because: str) -> None:
         """Keep what is not an action: a config, an error, a change of leader."""
@@ -189,7 +191,7 @@ def _of_action(outcome: Outcome, at: datetime) -> Decision:
 
 
 def _sample(plan: Plan, requested: Mapping[tuple[str, Region], int], at: datetime) -> Sample:
-    pending = sum(1 for each in plan.placements if each.moved_from is None)
+    pending = sum(1 for placement in plan.placements if placement.moved_from is None)
     targets = [(requested.get((f.fleet, f.region), f.current), f) for f in plan.fleets]
     return Sample(
         at=at,

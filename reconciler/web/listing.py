@@ -135,9 +135,9 @@ def _words_of_fleet(row: FleetRow) -> str:
 def shown_decisions(found: Sequence[Decision], query: Query) -> Sequence[Decision]:
     """Return the decisions that the filters let through."""
     if query.kind == "failed":
-        found = [each for each in found if each.is_trouble]
+        found = [decision for decision in found if decision.is_trouble]
     elif query.kind:
-        found = [each for each in found if each.kind == query.kind]
+        found = [decision for decision in found if decision.kind == query.kind]
     return _matching(
         found,
         query.history,

@@ -173,11 +173,11 @@ class Metrics:
             return
         now = self._clock.now()
         asking = {
-            each.pod
-            for each in self._plan.placements
-            if each.new_node is not None
-            and each.fleet == action.fleet
-            and each.region in {None, action.region}
+            placement.pod
+            for placement in self._plan.placements
+            if placement.new_node is not None
+            and placement.fleet == action.fleet
+            and placement.region in {None, action.region}
         }
         alive = {pod.key for pod in self._snapshot.cluster.pods if pod.node_name is None}
         for pod in self._snapshot.cluster.pods:

@@ -41,7 +41,9 @@ def node_rows(snapshot: Snapshot, plan: Plan) -> tuple[NodeRow, ...]:
     """Return every node: held and leaving ones first, then by fleet and name."""
     verdicts = NodeVerdicts(plan)
     reserved = Counter(
-        each.node for each in plan.placements if each.node and each.moved_from is None
+        placement.node
+        for placement in plan.placements
+        if placement.node and placement.moved_from is None
     )
     pods_on: dict[NodeName, list[Pod]] = {}
     for pod in snapshot.cluster.pods:

@@ -50,12 +50,12 @@ class NoticeMetrics:
 
     def note_interrupted(self, nodes: Iterable[InterruptedNode]) -> None:
         """Count each interrupted node when it is first seen empty."""
-        there = {each.node: each for each in nodes}
+        there = {node.node: node for node in nodes}
         self._emptied &= there.keys()
-        for name, each in there.items():
-            if each.empty and name not in self._emptied:
+        for name, interrupted_node in there.items():
+            if interrupted_node.empty and name not in self._emptied:
                 self._emptied.add(name)
-                self._seconds.observe(each.seconds)
+                self._seconds.observe(interrupted_node.seconds)
 
     def queue_readable(self, *, readable: bool) -> None:
         """Note whether the queue can be read."""

@@ -114,12 +114,12 @@ def workload_json(pending: Pending, remedies: Mapping[Workload, Changes]) -> Jso
         "example": None if pending.example is None else str(pending.example),
         "reasons": [
             {
-                "code": each.code,
-                "detail": each.detail,
-                "pods": each.pods,
-                "fleets": [{"fleet": fleet, "region": region} for fleet, region in each.fleets],
+                "code": refusal.code,
+                "detail": refusal.detail,
+                "pods": refusal.pods,
+                "fleets": [{"fleet": fleet, "region": region} for fleet, region in refusal.fleets],
             }
-            for each in pending.refusals[:REFUSALS_LISTED_MAX]
+            for refusal in pending.refusals[:REFUSALS_LISTED_MAX]
         ],
     }
 

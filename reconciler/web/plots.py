@@ -146,7 +146,7 @@ def _scale(most: float) -> tuple[float, float]:
 def _round_times(begin: datetime, end: datetime) -> list[datetime]:
     """Return round times between two moments, at most five."""
     span = end - begin
-    every = next((each for each in _TICKS if span / each <= 5), _TICKS[-1])
+    every = next((tick for tick in _TICKS if span / tick <= 5), _TICKS[-1])
     midnight = begin.replace(hour=0, minute=0, second=0, microsecond=0)
     first = midnight + every * math.ceil((begin - midnight) / every)
     return [first + every * n for n in range(6) if first + every * n <= end]

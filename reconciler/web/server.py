@@ -159,7 +159,7 @@ class _HttpServer(ThreadingHTTPServer):
 
         One whose answer is being made comes last: its thread would go on.
         """
-        counts = Counter(each.client for each in self._open.values())
+        counts = Counter(connection.client for connection in self._open.values())
         return min(
             self._open.items(),
             key=lambda item: (-counts[item[1].client], item[1].answering, item[1].since),
@@ -189,7 +189,9 @@ class _HttpServer(ThreadingHTTPServer):
         oldest = time.monotonic() - CONNECTION_SECONDS
         with self._lock:
             old = [
-                s for s, each in self._open.items() if not each.answering and each.since <= oldest
+                s
+                for s, connection in self._open.items()
+                if not connection.answering and connection.since <= oldest
             ]
         for each in old:
             _end(each)

@@ -63,14 +63,14 @@ def status_json(
             "faults": list(view.config.faults),
         },
         "second_loop": view.second_loop or None,
-        "progress": [progress_json(each) for each in view.progress],
+        "progress": [progress_json(cluster_progress) for cluster_progress in view.progress],
         "drift": [
             {"fleet": d.fleet, "region": d.region, "kind": d.kind, "detail": d.detail}
             for d in view.drift
         ],
         "plan": None if view.plan is None else summarised(view.plan),
         "last_failed_action": None if view.last_failed is None else _past(view.last_failed),
-        "actions": [_past(each) for each in view.actions],
+        "actions": [_past(action) for action in view.actions],
     }
 
 

@@ -34,7 +34,7 @@ class UnboundPods:
     def note(self, plan: Plan) -> None:
         """Note a new plan; a pod that it does not place on a node that exists is forgotten."""
         passed = max(timedelta(), plan.at - (self._planned_at or plan.at))
-        lasted = {each.pod: each.lasted + passed for each in self._kept}
+        lasted = {unbound_pod.pod: unbound_pod.lasted + passed for unbound_pod in self._kept}
         self._kept = tuple(
             UnboundPod(pod=pod, node=node, lasted=lasted.get(pod, timedelta()))
             for pod, node in pods_on_existing_nodes(plan.placements)
@@ -48,5 +48,5 @@ class UnboundPods:
     @property
     def lasting(self) -> tuple[UnboundPod, ...]:
         """Return those that have waited for `UNBOUND_FOR`, the longest waiting first."""
-        found = [each for each in self._kept if each.lasted >= UNBOUND_FOR]
+        found = [unbound_pod for unbound_pod in self._kept if unbound_pod.lasted >= UNBOUND_FOR]
         return tuple(sorted(found, key=lambda each: (-each.lasted, str(each.pod))))

@@ -22,7 +22,7 @@ class Verdict:
     @property
     def problems(self) -> tuple[str, ...]:
         """Return the causes, one line each."""
-        return tuple(each.text for each in self.causes)
+        return tuple(cause.text for cause in self.causes)
 
 
 def verdict_of(board: StatusBoard) -> Verdict:
@@ -58,7 +58,7 @@ def _activity(view: View) -> str:
     plan = view.plan
     if plan is None:
         return "Working"
-    waiting = sum(1 for each in plan.placements if each.moved_from is None)
+    waiting = sum(1 for placement in plan.placements if placement.moved_from is None)
     launching = sum(fleet.launching for fleet in plan.fleets if not fleet.unavailable)
     parts = []
     if plan.unplaceable:

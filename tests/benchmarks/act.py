@@ -92,15 +92,15 @@ def _side_by_side(ports: Ports) -> tuple[float, float, int]:
     began, cpu_began = perf_counter(), process_time()
     executor.execute(_notes(NOTES), reported.append)
     seconds, cpu = perf_counter() - began, process_time() - cpu_began
-    return seconds, cpu, sum(each.kind == "applied" for each in reported)
+    return seconds, cpu, sum(outcome.kind == "applied" for outcome in reported)
 
 
 def _one_by_one(ports: Ports) -> float:
     """Seconds of one call, when they are made one after the other."""
     paced = RateLimitedPorts(ports, RateLimiter(perf_counter))
     began = perf_counter()
-    for each in _notes(IN_TURN):
-        annotate([each], paced)
+    for note in _notes(IN_TURN):
+        annotate([note], paced)
     return (perf_counter() - began) / IN_TURN
 
 

@@ -92,7 +92,7 @@ def _drawn(shapes: Sequence[tuple[int, int, int]], count: int) -> list[tuple[int
 
 def _before(waiting: Iterable[Pod], settings: PlannerSettings) -> Snapshot:
     """Nothing runs, and EC2 has answered that every fleet is empty."""
-    cloud = make_cloud(*(make_fleet(each, 0) for each in settings.fleets()))
+    cloud = make_cloud(*(make_fleet(fleet, 0) for fleet in settings.fleets()))
     return replace(clusters.snapshot_of(waiting, (), settings), cloud=cloud)
 
 

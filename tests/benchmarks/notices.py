@@ -90,7 +90,7 @@ class Queue:
                 return json_answer({"Messages": messages})
             if "VisibilityTimeout" not in entries[0]:
                 self.left -= len(entries)
-        return json_answer({"Successful": [{"Id": each["Id"]} for each in entries], "Failed": []})
+        return json_answer({"Successful": [{"Id": entry["Id"]} for entry in entries], "Failed": []})
 
 
 def bodies() -> list[str]:

@@ -102,8 +102,8 @@ def section(name: str, measured: Sequence[Measurement]) -> str:
     lines = [f"### {case.title} (`{name}`)", "", case.why, ""]
     lines.append("| " + " | ".join(HEADING) + " |")
     lines.append("|" + " --- |" * len(HEADING))
-    lines += ["| " + " | ".join(row(each)) + " |" for each in measured]
-    lines += ["", *(against(each) for each in measured if _peer(each))]
+    lines += ["| " + " | ".join(row(measurement)) + " |" for measurement in measured]
+    lines += ["", *(against(measurement) for measurement in measured if _peer(measurement))]
     exponent = growth(measured) if len(measured) > 1 and case.data is None else None
     if exponent is not None:
         lines.append(f"- growth exponent of p50 in nodes + pods: {exponent:.2f}")

@@ -103,7 +103,9 @@ def measure(nodes: int = NODES) -> Measured:
         wall.append(perf_counter() - begin)
         cpu.append(process_time() - cpu_begin)
     moved = {action.pod for action in made.actions if isinstance(action, EvictPod)}
-    placed = {each.pod for each in made.placements if each.moved_from and each.node}
+    placed = {
+        placement.pod for placement in made.placements if placement.moved_from and placement.node
+    }
     return Measured(
         first=first,
         wall=tuple(wall),

@@ -57,7 +57,7 @@ def test_every_label_of_an_expression_is_one_of_its_metrics() -> None:
 
 def panels() -> Iterator[tuple[str, str]]:
     """The expressions of the dashboards."""
-    return (each for each in expressions() if not each[0].startswith("alert "))
+    return (expression for expression in expressions() if not expression[0].startswith("alert "))
 
 
 def test_largest_value_of_a_panel_is_taken_over_replicas_alone() -> None:

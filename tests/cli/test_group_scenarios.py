@@ -47,7 +47,7 @@ def database() -> Json:
 
 def raised(made: Json) -> dict[str, int]:
     """By how many nodes each group grows."""
-    found = [each for each in made["actions"] if each["action"] == "set-capacity"]
+    found = [action for action in made["actions"] if action["action"] == "set-capacity"]
     return {each["fleet"]: each["to"] - each["from"] for each in found}
 
 
@@ -62,7 +62,7 @@ def test_pod_with_a_zonal_volume_gets_its_node_in_that_zone(desk: Desk, zone: st
 
 def test_pod_that_selects_a_zone_gets_its_node_there(desk: Desk) -> None:
     """The label comes from the cloud provider, and no tag says it."""
-    groups = [in_zones(f"workers-{each[-1]}", each) for each in ZONES]
+    groups = [in_zones(f"workers-{zone[-1]}", zone) for zone in ZONES]
     wanting = pod("p", spec={"nodeSelector": {"topology.kubernetes.io/zone": ZONES[1]}})
     assert raised(plan_of(desk, wanting, aws={"AutoScalingGroups": groups})) == {"workers-b": 1}
 
@@ -99,7 +99,7 @@ def spread() -> Mapping[str, Any]:
 
 def test_pods_that_spread_over_zones_raise_a_group_of_each(desk: Desk) -> None:
     """Two of three would wait beside groups that could take them."""
-    groups = [in_zones(f"workers-{each[-1]}", each) for each in ZONES]
+    groups = [in_zones(f"workers-{zone[-1]}", zone) for zone in ZONES]
     web = [pod(f"w{n}", cpu="3", spec=spread(), labels={"app": "web"}) for n in range(3)]
     made = plan_of(desk, *web, aws={"AutoScalingGroups": groups})
     assert raised(made) == {"workers-a": 1, "workers-b": 1, "workers-c": 1}

@@ -39,5 +39,5 @@ def test_no_node_is_bought_that_min_domains_leaves_empty(desk: Desk, *, zoned: b
             for i in range(6)
         )
     )
-    assert sum(each["target"] for each in made["fleets"]) == 2
+    assert sum(fleet["target"] for fleet in made["fleets"]) == 2
     assert len(made["unplaceable"]) == 4

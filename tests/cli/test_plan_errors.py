@@ -132,8 +132,8 @@ def test_every_fault_of_a_config_is_an_error_line_of_its_own(desk: Desk) -> None
     answer = desk.plan("--cluster", desk.write("good.json", GOOD))
     lines = answer.err.splitlines()
     assert answer.code == 2
-    assert all(re.fullmatch(r"error: \S+:\d+:\d+: [\w/-]+: .+ \(.+\)", each) for each in lines)
-    codes = [each.split(": ")[2] for each in lines]
+    assert all(re.fullmatch(r"error: \S+:\d+:\d+: [\w/-]+: .+ \(.+\)", line) for line in lines)
+    codes = [line.split(": ")[2] for line in lines]
     assert codes == ["sector/unknown-size", "config/type", "config/unknown-key"]
 
 

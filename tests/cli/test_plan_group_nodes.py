@@ -58,9 +58,9 @@ def running(name: str, *nodes: str, **changed: Any) -> list[Json]:
 def bought(made: Json) -> dict[str, list[str]]:
     """The pods that get a new node, by group."""
     found: dict[str, list[str]] = {}
-    for each in made["placements"]:
-        if "new_node" in each:
-            found.setdefault(each["fleet"], []).append(each["pod"])
+    for placement in made["placements"]:
+        if "new_node" in placement:
+            found.setdefault(placement["fleet"], []).append(placement["pod"])
     return found
 
 

@@ -133,7 +133,7 @@ def test_zones_of_discovered_groups_show_their_region(bare: Desk) -> None:
     bare.write("sectors.yaml", "cluster: analytics\n")
     found = group(desired=0, AvailabilityZones=["us-west-2a", "us-west-2-lax-1a"])
     made = bare.plan_of(pod("a"), aws={"AutoScalingGroups": [found]})
-    assert [each["region"] for each in made["actions"]] == ["us-west-2"]
+    assert [action["region"] for action in made["actions"]] == ["us-west-2"]
 
 
 def test_zones_of_instances_show_their_region(bare: Desk) -> None:

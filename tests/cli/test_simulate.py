@@ -96,7 +96,7 @@ def test_command_on_the_page_opens_the_moment_as_it_is_shown(
     done = subprocess.run(["/bin/sh", "-c", command], capture_output=True, check=True)
     answer = json.loads(done.stdout)
     assert answer["explanations"]["pods"][0]["pod"] == "$(touch pwned)"
-    assert {each["region"] for each in answer["fleets"]} == {"us-west-2"}
+    assert {fleet["region"] for fleet in answer["fleets"]} == {"us-west-2"}
     assert not Path("pwned").exists()
 
 
@@ -287,7 +287,7 @@ def test_models_of_other_autoscalers_are_shown_beside_and_named_as_models(
     assert simulate(files, "report", *peers, "-o", "table") == 0
     assert "a model of that program" in capsys.readouterr().out
     found = json.loads((files / "report" / "report.json").read_text())
-    assert [each["config"] for each in found["peers"]] == [
+    assert [peer["config"] for peer in found["peers"]] == [
         "Cluster Autoscaler 1.36 (model)",
         "Karpenter 1.14 (model)",
     ]

@@ -34,7 +34,7 @@ def fleets_at_work(count: int = 5) -> Json:
 
 def kinds(made: Json) -> set[str]:
     """The actions of a plan."""
-    return {each["action"] for each in made["actions"]}
+    return {action["action"] for action in made["actions"]}
 
 
 def test_empty_cluster_ends_nothing(desk: Desk) -> None:

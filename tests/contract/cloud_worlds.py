@@ -57,11 +57,13 @@ class CloudWorld(ABC):
     def members(self, fleet_id: FleetId) -> list[Instance]:
         """The fleet's instances that still count, by observation."""
         found = self.port.observe([HOME]).instances
-        return [each for each in found if each.fleet_id == fleet_id and not each.gone]
+        return [
+            instance for instance in found if instance.fleet_id == fleet_id and not instance.gone
+        ]
 
     def observed(self, fleet_id: FleetId) -> Fleet:
         """The fleet, by observation."""
-        return next(each for each in self.port.observe([HOME]).fleets if each.id == fleet_id)
+        return next(fleet for fleet in self.port.observe([HOME]).fleets if fleet.id == fleet_id)
 
 
 class InMemory(CloudWorld):
@@ -246,8 +248,10 @@ class GroupsOverHttp(OverHttp):
 
     def close(self) -> None:
         """See CloudWorld."""
-        for each in self.auto_scaling.describe_auto_scaling_groups()["AutoScalingGroups"]:
-            name = each["AutoScalingGroupName"]
+        for auto_scaling_group in self.auto_scaling.describe_auto_scaling_groups()[
+            "AutoScalingGroups"
+        ]:
+            name = auto_scaling_group["AutoScalingGroupName"]
             self.auto_scaling.delete_auto_scaling_group(AutoScalingGroupName=name, ForceDelete=True)
         self.auto_scaling.close()
         super().close()

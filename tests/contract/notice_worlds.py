@@ -173,4 +173,4 @@ class OverHttp(NoticeWorld):
 
 def messages_of(notices: tuple[Notice, ...]) -> set[MessageId]:
     """The messages that hold these notices."""
-    return {each.message for each in notices}
+    return {notice.message for notice in notices}

@@ -60,7 +60,7 @@ def test_groups_are_found_by_the_tags_of_three_programs_and_by_name(world: Group
     world.add_group("master", 0, {"KubernetesCluster": cluster, "KubernetesRole": "master"})
     world.add_group("half", 0, {f"{AUTOSCALER}/enabled": "", f"{AUTOSCALER}/other": ""})
     world.add_group("named", 0, {"team": "x"})
-    found = {each.name for each in world.port.observe([HOME]).fleets}
+    found = {fleet.name for fleet in world.port.observe([HOME]).fleets}
     assert found == {"by-autoscaler", "by-openai", "by-role"}
     world.named = frozenset({"named", "gone"})
     world.advance(130)
@@ -76,7 +76,7 @@ def test_member_that_is_protected_or_set_aside_is_shown_as_such(world: GroupsOve
     change(AutoScalingGroupName=name, InstanceIds=ids, ProtectedFromScaleIn=True)
     world.advance(130)
     assert member(world).protected
-    assert [each.protected for each in world.port.instances(HOME, ids)] == [True]
+    assert [instance.protected for instance in world.port.instances(HOME, ids)] == [True]
     change(AutoScalingGroupName=name, InstanceIds=ids, ProtectedFromScaleIn=False)
     world.auto_scaling.enter_standby(
         AutoScalingGroupName=name, InstanceIds=ids, ShouldDecrementDesiredCapacity=True
@@ -84,7 +84,7 @@ def test_member_that_is_protected_or_set_aside_is_shown_as_such(world: GroupsOve
     world.advance(130)
     assert (member(world).protected, member(world).set_aside) == (True, True)
     assert only(world).target_capacity == 0
-    assert [each.set_aside for each in world.port.instances(HOME, ids)] == [True]
+    assert [instance.set_aside for instance in world.port.instances(HOME, ids)] == [True]
 
 
 def test_member_in_standby_fulfils_nothing_and_is_not_ended(world: GroupsOverHttp) -> None:
@@ -106,7 +106,7 @@ def test_member_in_standby_fulfils_nothing_and_is_not_ended(world: GroupsOverHtt
     assert len(world.members(name)) == 2
     world.auto_scaling.exit_standby(**change)
     world.advance(130)
-    assert [each.counts for each in world.members(name)] == [True, True]
+    assert [instance.counts for instance in world.members(name)] == [True, True]
 
 
 def test_suspended_processes_and_a_refresh_say_what_the_group_does_not_do(
@@ -151,14 +151,14 @@ def test_zones_are_balanced_and_one_without_capacity_is_passed_over(world: Group
     """Pods that are spread over zones, or bound to a volume's, need to know where nodes come up."""
     name = world.add_fleet("primary-small", 2)
     world.advance(60)
-    zones = sorted(each.zone for each in world.members(name))
+    zones = sorted(instance.zone for instance in world.members(name))
     assert len(set(zones)) == 2
     world.server.faults.limit(
         CapacityLimit(code="InsufficientInstanceCapacity", zone=zones[0], remaining=0)
     )
     world.port.set_target_capacity(HOME, name, 4)
     world.advance(60)
-    assert zones[0] in {each.zone for each in world.members(name)}
+    assert zones[0] in {instance.zone for instance in world.members(name)}
     assert len(world.members(name)) == 4
     assert world.observed(name).launch_errors == ()
 
@@ -223,14 +223,14 @@ def test_node_of_an_empty_group_is_known_by_template_configuration_and_policy(
     tags = {"cluster": world.cluster, "fleet": "without-market"}
     launched = {"LaunchTemplateId": plain, "Version": "$Latest"}
     world.add_group(f"{world.cluster}-without-market", 0, tags, LaunchTemplate=launched)
-    found = {each.name: each for each in world.port.observe([HOME]).fleets}
-    assert {name: each.lifecycle for name, each in found.items()} == {
+    found = {fleet.name: fleet for fleet in world.port.observe([HOME]).fleets}
+    assert {name: fleet.lifecycle for name, fleet in found.items()} == {
         "by-template": "spot",
         "by-configuration": "spot",
         "by-policy": "spot",
         "without-market": None,
     }
-    assert {name: each.instance_types for name, each in found.items()} == {
+    assert {name: fleet.instance_types for name, fleet in found.items()} == {
         "by-template": ("r5.xlarge",),
         "by-configuration": ("m5.large",),
         "by-policy": ("c5.large", "c5a.large"),
@@ -238,7 +238,7 @@ def test_node_of_an_empty_group_is_known_by_template_configuration_and_policy(
     }
     assert found["by-template"].launch_template_version == "1"
     world.advance(60)
-    lifecycles = sorted(each.lifecycle for each in world.members(mixed))
+    lifecycles = sorted(instance.lifecycle for instance in world.members(mixed))
     assert lifecycles == ["on-demand", "spot", "spot"]
 
 
@@ -266,7 +266,7 @@ def node_group(world: GroupsOverHttp, name: str) -> str:
 def asked_of_eks(world: GroupsOverHttp) -> int:
     """How often EKS was asked about a node group of the cluster."""
     asked = world.server.calls.calls(service="eks", action="GET")
-    return sum(world.cluster in each.parameters["Path"] for each in asked)
+    return sum(world.cluster in aws_call.parameters["Path"] for aws_call in asked)
 
 
 def test_node_of_an_empty_managed_group_is_read_from_eks_once_an_hour(
@@ -354,7 +354,7 @@ def test_instance_held_by_a_hook_leaves_and_goes_on_when_its_node_is_empty(
     world.advance(60)
     (held,) = world.port.instances(HOME, [first])
     assert (held.state, held.leaving, held.gone, held.counts) == ("running", True, False, False)
-    assert [each.leaving for each in world.port.observe([HOME]).instances].count(True) == 1
+    assert [instance.leaving for instance in world.port.observe([HOME]).instances].count(True) == 1
     queue = SqsNotices(
         lambda: url,
         world.clients,
@@ -380,4 +380,4 @@ def test_instance_held_by_a_hook_leaves_and_goes_on_when_its_node_is_empty(
     finally:
         queue.close()
     world.advance(60)
-    assert [each.state for each in world.port.instances(HOME, [first])] == ["terminated"]
+    assert [instance.state for instance in world.port.instances(HOME, [first])] == ["terminated"]

@@ -217,7 +217,7 @@ def test_history_that_cannot_be_had_leaves_the_region_readable(
     with cloud(script).open() as adapter:
         observed = adapter.observe([HOME])
     assert observed.silent == frozenset()
-    assert "fleet-2" in {each.id for each in observed.fleets}
+    assert "fleet-2" in {fleet.id for fleet in observed.fleets}
     assert observed.ignored == tuple(
         Ignored(code="unreadable", kind="FleetHistory", name=name) for name in told
     )
@@ -305,7 +305,7 @@ def test_fleet_that_cannot_be_read_is_reported_and_the_others_count(
     with scripted.open() as adapter:
         for _ in range(2):
             observed = adapter.observe([HOME])
-            assert [each.id for each in observed.fleets] == ["fleet-1"]
+            assert [fleet.id for fleet in observed.fleets] == ["fleet-1"]
             assert {(each.code, each.kind) for each in observed.ignored} == {
                 ("unreadable", "Fleet")
             }
@@ -378,4 +378,4 @@ def test_history_that_is_a_page_of_a_proxy_is_not_reported(cloud: Make) -> None:
 
     with cloud(script).open() as port:
         (answers,) = port.raw([HOME]).values()
-    assert not [each for each in answers if "HistoryRecords" in each]
+    assert not [answer for answer in answers if "HistoryRecords" in answer]

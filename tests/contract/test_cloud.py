@@ -72,7 +72,7 @@ def test_fleet_and_members_are_observed(world: CloudWorld) -> None:
     assert [(i.state, i.lifecycle, i.fleet_id) for i in state.instances] == [
         ("running", "spot", fleet_id)
     ] * 2
-    assert all(each.launched_at is not None for each in state.instances)
+    assert all(instance.launched_at is not None for instance in state.instances)
     assert {i.launch_template_version for i in state.instances} == {fleet.launch_template_version}
     assert state.regions == {HOME, AWAY}
     assert state.instances_known
@@ -123,14 +123,16 @@ def test_terminated_instance_is_replaced_unless_the_target_goes_down_with_it(
     """Terminating before lowering buys a new node for each that is ended."""
     fleet_id = world.add_fleet("primary-small", 2)
     world.advance(60)
-    first, second = (each.id for each in world.members(fleet_id))
+    first, second = (member.id for member in world.members(fleet_id))
     world.port.terminate(HOME, fleet_id, [first], lower_target=False)
     world.advance(60)
     assert len(world.members(fleet_id)) == 2
     world.port.terminate(HOME, fleet_id, [second], lower_target=True)
     world.advance(60)
     assert len(world.members(fleet_id)) == 1
-    states = {each.id: each.state for each in world.port.instances(HOME, [first, second])}
+    states = {
+        instance.id: instance.state for instance in world.port.instances(HOME, [first, second])
+    }
     assert set(states.values()) <= {"terminated"}
 
 
@@ -138,13 +140,13 @@ def test_terminating_with_a_lower_target_leaves_the_fleet_smaller(world: CloudWo
     """The fleet would buy a new node for each that is ended, or lose two at once."""
     fleet_id = world.add_fleet("primary-small", 3)
     world.advance(60)
-    first, second, third = (each.id for each in world.members(fleet_id))
+    first, second, third = (member.id for member in world.members(fleet_id))
     lowered = world.port.terminate(
         HOME, fleet_id, [first, second, first], lower_target=True, expected_target=3
     )
     assert lowered == 1
     world.advance(60)
-    assert [each.id for each in world.members(fleet_id)] == [third]
+    assert [member.id for member in world.members(fleet_id)] == [third]
     assert world.port.fleet(HOME, fleet_id).target_capacity == 1
 
 
@@ -152,7 +154,7 @@ def test_terminating_from_another_target_changes_nothing(world: CloudWorld) -> N
     """After a lost reply the target would go down twice, or over what Terraform has set."""
     fleet_id = world.add_fleet("primary-small", 2)
     world.advance(60)
-    (first, _) = (each.id for each in world.members(fleet_id))
+    (first, _) = (member.id for member in world.members(fleet_id))
     with pytest.raises(Refused, match="is 2, not 3"):
         world.port.terminate(HOME, fleet_id, [first], lower_target=True, expected_target=3)
     world.advance(60)
@@ -196,7 +198,7 @@ def test_instance_protected_from_termination_stays_alone(world: CloudWorld) -> N
     """EC2 refuses the whole call for one of them: the others would be paid for without an end."""
     fleet_id = world.add_fleet("primary-small", 4)
     world.advance(60)
-    first, second, third, fourth = sorted(each.id for each in world.members(fleet_id))
+    first, second, third, fourth = sorted(member.id for member in world.members(fleet_id))
     for each in (first, third):
         world.protect_from_termination(each)
     with pytest.raises(TerminationProtected) as caught:
@@ -206,11 +208,11 @@ def test_instance_protected_from_termination_stays_alone(world: CloudWorld) -> N
     assert caught.value.instances == {first, third}
     assert caught.value.target == world.port.fleet(HOME, fleet_id).target_capacity == 0
     world.advance(60)
-    assert {each.id for each in world.members(fleet_id)} == {first, third, fourth}
+    assert {member.id for member in world.members(fleet_id)} == {first, third, fourth}
     world.protect_from_termination(first, protected=False)
     world.port.terminate(HOME, fleet_id, [first], lower_target=False)
     world.advance(60)
-    assert {each.id for each in world.members(fleet_id)} == {third, fourth}
+    assert {member.id for member in world.members(fleet_id)} == {third, fourth}
 
 
 def test_unknown_ids_are_left_out(world: CloudWorld) -> None:
@@ -219,7 +221,7 @@ def test_unknown_ids_are_left_out(world: CloudWorld) -> None:
     world.advance(60)
     (member,) = world.members(fleet_id)
     found = world.port.instances(HOME, [UNKNOWN, member.id])
-    assert [each.id for each in found] == [member.id]
+    assert [instance.id for instance in found] == [member.id]
     assert world.port.instances(HOME, []) == ()
 
 
@@ -263,7 +265,7 @@ def test_fleet_of_another_type_is_there_and_not_scaled(over_http: OverHttp, kind
     state = over_http.port.observe([HOME])
     assert not state.fleets
     assert state.other_fleets == {fleet_id}
-    assert {each.fleet_id for each in state.instances} == {fleet_id}
+    assert {instance.fleet_id for instance in state.instances} == {fleet_id}
     assert over_http.port.fleet_state(HOME, fleet_id) == "active"
 
 

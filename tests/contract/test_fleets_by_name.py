@@ -107,7 +107,7 @@ def test_template_of_a_deleted_fleet_hides_no_version_of_others(cloud: Make) -> 
 
     with cloud(script).open() as port:
         state = port.observe([HOME])
-    versions = {str(each.id): each.launch_template_version for each in state.fleets}
+    versions = {str(fleet.id): fleet.launch_template_version for fleet in state.fleets}
     assert versions["fleet-2"] == "8"
     assert [each.kind for each in state.ignored] == []
 

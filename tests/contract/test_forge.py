@@ -192,7 +192,7 @@ def test_comment_of_somebody_else_is_left_alone(
         server.hides_user = True
         own["user"] = {"login": "github-actions[bot]", "type": "Bot"}
     port.comment(7, "plan", "ours, again")
-    said = {each["id"]: each["body"].partition("\n")[2] for each in server.comments}
+    said = {comment["id"]: comment["body"].partition("\n")[2] for comment in server.comments}
     assert said == {400: "ours", 500: "ours, again"}
 
 
@@ -209,7 +209,7 @@ def test_comment_is_nobodys_while_it_is_not_known_who_asks(
     with pytest.raises(Unavailable):
         port.comment(7, "plan", "lost")
     port.comment(7, "plan", "ours, again")
-    said = {each["id"]: each["body"].partition("\n")[2] for each in server.comments}
+    said = {comment["id"]: comment["body"].partition("\n")[2] for comment in server.comments}
     assert said == {400: "ours", 500: "ours, again"}
 
 
@@ -220,7 +220,7 @@ def test_comment_of_a_forge_that_never_says_who_asks_is_written_anew() -> None:
         port = port_to(server, "gitlab")
         port.comment(7, "plan", "first")
         port.comment(7, "plan", "second")
-        said = [each["body"].partition("\n")[2] for each in server.comments]
+        said = [comment["body"].partition("\n")[2] for comment in server.comments]
     assert said == ["first", "second"]
 
 

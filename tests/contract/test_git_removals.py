@@ -26,7 +26,9 @@ def test_removals_are_yielded_newest_first_with_the_commit_before(work: Path) ->
     git(work, "push", "-q", "origin", "HEAD:main")
     second = git(work, "rev-parse", "HEAD")
     port = GitRepository(GitSettings(url=str(work.parent / "remote.git")))
-    found = [(each.commit, each.before, each.path) for each in port.removals(port.fetch().id)]
+    found = [
+        (removal.commit, removal.before, removal.path) for removal in port.removals(port.fetch().id)
+    ]
     assert found == [
         (second, first, "d.yaml"),
         (first, kept, "a/c.yaml"),

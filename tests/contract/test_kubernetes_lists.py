@@ -155,7 +155,7 @@ def packed(answer: Answer) -> Answer:
     """The same as API servers answer from 128 KiB on: compressed, and in chunks."""
     body = gzip.compress(answer.body)
     chunks = [body[begin : begin + 100] for begin in range(0, len(body), 100)]
-    lines = [part for each in chunks for part in (b"%x\r" % len(each), each + b"\r")]
+    lines = [part for chunk in chunks for part in (b"%x\r" % len(chunk), chunk + b"\r")]
     headers = {"Content-Encoding": "gzip", "Transfer-Encoding": "chunked"}
     return Answer(headers=headers, lines=[*lines, b"0\r", b"\r"])
 

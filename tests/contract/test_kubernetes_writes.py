@@ -257,7 +257,7 @@ def test_taint_is_tried_again_when_the_node_changed_meanwhile(
 
     if succeeds:
         assert verbs(script).taint_node(NODE, TAINT)
-        versions = [each["metadata"]["resourceVersion"] for each in patches]
+        versions = [patch["metadata"]["resourceVersion"] for patch in patches]
         assert versions == ["v0", "v1"]
     else:
         with pytest.raises(Conflict):

@@ -117,7 +117,7 @@ def test_first_claim_of_a_class_says_what_the_class_is() -> None:
     assert [place(world, f"files-{zone}", "shared-2", on=zone) for zone in "ab"] == ["a", "b"]
     assert place(world, "disk", "fast-2") != "None"
     classes = MemoryCluster(world).observe().storage_classes
-    assert [(each.name, each.provisioner) for each in classes] == [
+    assert [(storage_class.name, storage_class.provisioner) for storage_class in classes] == [
         ("fast", EBS_DRIVER),
         ("shared", EFS),
     ]

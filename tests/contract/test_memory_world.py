@@ -118,7 +118,7 @@ def test_bad_image_never_joins() -> None:
     arranged.cloud.set_target_capacity(HOME, arranged.fleet, 1)
     arranged.world.advance(3600)
     assert arranged.world.nodes() == []
-    assert [each.state for each in arranged.cloud.observe([HOME]).instances] == ["running"]
+    assert [instance.state for instance in arranged.cloud.observe([HOME]).instances] == ["running"]
 
 
 @pytest.mark.parametrize("applied", [False, True])

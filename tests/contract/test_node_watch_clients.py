@@ -289,7 +289,7 @@ def test_token_file_is_read_for_each_request(api: Api, own: OwnNodeClient) -> No
     own.read()
     (api.folder / "token").write_text("second")
     own.read()
-    assert [each.headers["Authorization"] for each in api.asked] == [
+    assert [request.headers["Authorization"] for request in api.asked] == [
         "Bearer first",
         "Bearer second",
     ]

@@ -39,7 +39,7 @@ def test_messages_are_held_until_they_are_settled(world: NoticeWorld) -> None:
     reader = world.reader()
     reader.settle([])
     found = world.received(reader, 3)
-    assert {each.instance for each in found} == {"i-1", "i-2", ""}
+    assert {notice.instance for notice in found} == {"i-1", "i-2", ""}
     assert list(found) == sorted(found)
     assert world.waiting() == 3
     reader.settle(messages_of(found[:2]))
@@ -91,7 +91,7 @@ def test_storm_is_received_and_deleted(over_http: OverHttp) -> None:
     reader.settle([])
     found = over_http.received(reader, 120)
     assert over_http.arrived.is_set()
-    assert len({each.instance for each in found}) == 120
+    assert len({notice.instance for notice in found}) == 120
 
     def none_left() -> bool:
         # SQS may deliver twice, and what could not be deleted comes again: each cycle settles.

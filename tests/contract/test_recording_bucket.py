@@ -178,7 +178,7 @@ def test_what_keeps_s3_from_being_asked_is_reported_in_its_words_and_no_line_is_
     until(lambda: f"a report, {failed}", lambda: failed)
     away.raises = False
     log.close()
-    assert all(told in str(each) for each in failed)
+    assert all(told in str(port_error) for port_error in failed)
     assert away.put == [b"a\n", b"b\n"]
 
 

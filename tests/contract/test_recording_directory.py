@@ -26,7 +26,7 @@ def test_lines_of_a_day_are_one_file_that_gzip_reads(tmp_path: Path) -> None:
         assert log.append(DAY, b"two\n")
         assert log.append(DAY + timedelta(days=1), b"three\n")
     files = sorted((tmp_path / "made").iterdir())
-    assert [each.name for each in files] == [
+    assert [file.name for file in files] == [
         "demand-2026-03-10.jsonl.gz",
         "demand-2026-03-11.jsonl.gz",
     ]

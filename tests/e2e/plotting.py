@@ -53,12 +53,12 @@ class Plot:
             return
         costs = [
             Cost(
-                at=datetime.fromisoformat(each["at"]),
-                hourly_usd=each["hourly_usd_after"],
-                lower_bound_usd=each["hourly_usd_lower_bound"],
+                at=datetime.fromisoformat(event["at"]),
+                hourly_usd=event["hourly_usd_after"],
+                lower_bound_usd=event["hourly_usd_lower_bound"],
             )
-            for each in self._scene.events("cycle_ended")
-            if "hourly_usd_after" in each
+            for event in self._scene.events("cycle_ended")
+            if "hourly_usd_after" in event
         ]
         draw_svg(self._moments, costs, Path(folder) / f"{self._name}.svg")
 

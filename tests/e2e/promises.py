@@ -151,7 +151,7 @@ class Promises:
             self._words[_name(each)] = _Word(None, frozenset(r["code"] for r in each["reasons"]))
 
     def _own(self, entries: Iterable[Mapping[str, Any]]) -> Iterable[Mapping[str, Any]]:
-        return (each for each in entries if each["namespace"] == self._namespace)
+        return (entry for entry in entries if entry["namespace"] == self._namespace)
 
 
 def _name(entry: Mapping[str, Any]) -> PodName:

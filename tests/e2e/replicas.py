@@ -122,11 +122,11 @@ class Replicas:
 
     def changes(self) -> list[Change]:
         """Everything that any of them changed, in order of arrival."""
-        by_credential = {each.credential: each.name for each in self._all}
+        by_credential = {replica.credential: replica.name for replica in self._all}
         found = [
-            Change(at=heard.at, replica=each.name, what=heard.word)
-            for each in self._all
-            for heard in each.ec2.heard
+            Change(at=heard.at, replica=replica.name, what=heard.word)
+            for replica in self._all
+            for heard in replica.ec2.heard
         ]
         for entry in self._plane.entries(ACCOUNT):
             name = by_credential.get(entry.credential)
@@ -138,7 +138,7 @@ class Replicas:
 
     def turns(self) -> list[str]:
         """Who acted, one after the other: two that act at once show as A, B, A."""
-        return [name for name, _ in groupby(each.replica for each in self.changes())]
+        return [name for name, _ in groupby(change.replica for change in self.changes())]
 
     def acted_since(self, replica: Replica, moment: datetime) -> bool:
         """Whether a replica changed anything after a moment."""
@@ -146,8 +146,8 @@ class Replicas:
 
     def close(self) -> None:
         """End all."""
-        for each in self._all:
-            each.close()
+        for replica in self._all:
+            replica.close()
 
     def __iter__(self) -> Iterator[Replica]:
         return iter(self._all)

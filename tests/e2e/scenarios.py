@@ -343,10 +343,10 @@ _FEATURES: Sequence[Callable[[Scenario, Body], None]] = (
 
 def objects_in_order(scenario: Scenario) -> Sequence[Sequence[tuple[str, Mapping[str, Any]]]]:
     """Paths and bodies in waves; each wave may be created in any order."""
-    names = [each["metadata"]["name"] for each in scenario.namespaces]
+    names = [namespace["metadata"]["name"] for namespace in scenario.namespaces]
     account = {"metadata": {"name": "default"}}
     return (
-        [("/api/v1/namespaces", each) for each in scenario.namespaces],
+        [("/api/v1/namespaces", namespace) for namespace in scenario.namespaces],
         [
             *((f"/api/v1/namespaces/{name}/serviceaccounts", account) for name in names),
             *(("/api/v1/nodes", node) for node in scenario.nodes),

@@ -115,15 +115,15 @@ class Scene:
         self.api.expect("POST", "/api/v1/namespaces", body={"metadata": {"name": self.name}})
         account = f"/api/v1/namespaces/{self.name}/serviceaccounts/default"
         until("pods can be made", lambda: self.api.request("GET", account).status == 200)
-        for each in fleets:
+        for fleet in fleets:
             create_fleet(
                 self._sandbox.aws_url,
-                each.size,
-                each.target,
+                fleet.size,
+                fleet.target,
                 sector=self.name,
-                zone=each.zone,
-                taints=each.taints,
-                spot=each.spot,
+                zone=fleet.zone,
+                taints=fleet.taints,
+                spot=fleet.spot,
             )
         wanted = sum(each.target for each in fleets)
         self.until(lambda _: len(self.ready_nodes()) >= wanted, "the first nodes are Ready")
@@ -143,7 +143,7 @@ class Scene:
             f"  {self.name}:",
             "    kind: memory",
             "    fleets:",
-            *(each.line for each in fleets),
+            *(fleet.line for fleet in fleets),
         ]
         file.write_text("\n".join([*lines, ""]))
         self.program = Program(self._sandbox, file, "--pod-namespace", self.name)

@@ -77,12 +77,12 @@ def owned(api: Transport) -> set[str]:
     """Kinds and names of all objects that Helm manages."""
     found = set()
     for kind in KINDS:
-        for each in api.expect("GET", kind).json()["items"]:
-            labels = each["metadata"].get("labels") or {}
+        for item in api.expect("GET", kind).json()["items"]:
+            labels = item["metadata"].get("labels") or {}
             if "Helm" in labels.get("app.kubernetes.io/managed-by", "") or labels.get("owner") == (
                 "helm"
             ):
-                found.add(f"{kind.rpartition('/')[2]}/{each['metadata']['name']}")
+                found.add(f"{kind.rpartition('/')[2]}/{item['metadata']['name']}")
     return found
 
 

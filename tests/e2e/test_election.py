@@ -361,8 +361,8 @@ def test_restarted_api_server_with_compacted_history_is_lived_through(
 ) -> None:
     """Watches cannot go on where they were (410), and nobody could renew meanwhile."""
     leader, standby = _leader_and_standby(stage, replicas)
-    for each in (leader, standby):
-        each.kubernetes.cut()
+    for replica in (leader, standby):
+        replica.kubernetes.cut()
     # What happens now is history that neither of them saw and nobody keeps.
     pods = "/api/v1/namespaces/default/pods"
     count_before = len(stage.api.expect("GET", pods).json()["items"])
@@ -383,8 +383,8 @@ def test_restarted_api_server_with_compacted_history_is_lived_through(
 
     until("the API server is back", serves)
     back_at = _now()
-    for each in (leader, standby):
-        each.kubernetes.restore()
+    for replica in (leader, standby):
+        replica.kubernetes.restore()
     roles = {"leader", "standby"}
     until("one leads", lambda: {leader.role, standby.role} == roles)
     began = _now()

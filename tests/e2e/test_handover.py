@@ -175,7 +175,11 @@ class Handover:
 
     def clean(self, key: str) -> None:
         """Run the printed commands that take this key off all nodes, as kubectl does."""
-        commands = [each for each in printed_commands() if f"{key}-" in each[1].split()]
+        commands = [
+            printed_command
+            for printed_command in printed_commands()
+            if f"{key}-" in printed_command[1].split()
+        ]
         assert commands, f"the page has no command that takes {key} off"
         for verb, arguments in commands:
             keys = {word.removesuffix("-") for word in arguments.split()}
@@ -240,7 +244,7 @@ def test_cluster_goes_from_cluster_autoscaler_to_the_reconciler_and_back(
         cluster.scale(2)
         until("our taints", lambda: cluster.taints() & OUR_TAINTS)
         ours.end()
-        applied = [each["action"] for each in ours.events("action_applied")]
+        applied = [event["action"] for event in ours.events("action_applied")]
 
     for key in (*OUR_TAINTS, UNNEEDED_SINCE):
         cluster.clean(key)

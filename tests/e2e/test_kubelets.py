@@ -38,7 +38,7 @@ def node(api: Transport) -> Iterator[str]:
 
 def _ready(api: Transport) -> str:
     status = api.expect("GET", f"/api/v1/nodes/{_NODE}").json().get("status", {})
-    found = {each["type"]: each["status"] for each in status.get("conditions", ())}
+    found = {condition["type"]: condition["status"] for condition in status.get("conditions", ())}
     return str(found.get("Ready", ""))
 
 

@@ -92,8 +92,8 @@ class Installed:
         No kubelet ends the pods: left to their grace period, they would hold their namespace for
         nearly a minute.
         """
-        for each in self.connections:
-            each.close()
+        for connection in self.connections:
+            connection.close()
         for name in (OWN, OTHER):
             self.api.request("DELETE", f"/api/v1/nodes/{name}")
         self.api.request("DELETE", f"{SPACE}/pods?gracePeriodSeconds=0")
@@ -130,7 +130,7 @@ def written(client: OwnNodeClient, change: Callable[[OwnNode], NodeChange]) -> O
 
 def keys(node: OwnNode) -> set[str]:
     """The keys of a node's taints."""
-    return {each["key"] for each in node.taints}
+    return {taint["key"] for taint in node.taints}
 
 
 def patched(account: Transport, node: str, body: Any) -> int:
@@ -141,7 +141,7 @@ def patched(account: Transport, node: str, body: Any) -> int:
 
 def test_rights_are_to_read_and_patch_nodes(installed: Installed) -> None:
     """Every node runs a pod with them."""
-    assert [str(each).split() for each in rights_of(installed.objects)] == [
+    assert [str(right).split() for right in rights_of(installed.objects)] == [
         ["ClusterRole", "get", "nodes"],
         ["ClusterRole", "patch", "nodes"],
     ]
@@ -159,7 +159,7 @@ def test_node_watch_writes_and_takes_back_its_notice(installed: Installed) -> No
         client,
         lambda node: NodeChange(
             annotations=dict.fromkeys(NOTICE),
-            taints=tuple(each for each in node.taints if each["key"] != TAINT["key"]),
+            taints=tuple(taint for taint in node.taints if taint["key"] != TAINT["key"]),
         ),
     )
     assert "team" in keys(after)

@@ -74,7 +74,7 @@ def test_replay_of_recorded_demand_has_the_targets_that_there_were(
     agreed = replayed["recorded"]
     _plot(replayed)
     hours = {
-        what: sum(each[f"node_hours_{what}"] for each in agreed["fleets"])
+        what: sum(fleet[f"node_hours_{what}"] for fleet in agreed["fleets"])
         for what in ("recorded", "simulated", "apart")
     }
     closing_lines.append(
@@ -83,7 +83,7 @@ def test_replay_of_recorded_demand_has_the_targets_that_there_were(
         f" {hours['simulated']:.2f} replayed, {agreed['overlap']:.1%} of both the same at the"
         f" same time"
     )
-    assert {each["fleet"] for each in agreed["fleets"]} == {"replay-small", "replay-medium"}
+    assert {fleet["fleet"] for fleet in agreed["fleets"]} == {"replay-small", "replay-medium"}
     assert hours["recorded"] > SECONDS / 3600
     assert agreed["overlap"] >= OVERLAP_LEAST
 

@@ -181,7 +181,7 @@ def _path(pod: Mapping[str, Any]) -> str:
 
 def _of_scenario(state: ClusterState, scenario: Scenario) -> ClusterState:
     """Only what belongs to it; volumes are distinguished by name."""
-    spaces = {each["metadata"]["name"] for each in scenario.namespaces}
+    spaces = {namespace["metadata"]["name"] for namespace in scenario.namespaces}
     prefix = f"{scenario.tag}-"
     return replace(
         state,
@@ -255,5 +255,7 @@ def test_feasible_nodes_equal_those_of_kube_scheduler(
                     f"{json.dumps(by_key[key.namespace, key.name]['spec'])}"
                 )
     assert asked == len(answers) == sum(len(s.probes) for s in scenarios)
-    assert sum(bool(each.nodes) for each in answers.values()) > asked // 10, "too few fit anywhere"
+    assert sum(bool(answer.nodes) for answer in answers.values()) > asked // 10, (
+        "too few fit anywhere"
+    )
     assert not wrong, "\n".join(text for texts in wrong.values() for text in texts)

@@ -323,9 +323,9 @@ def test_others_get_nodes_as_fast_beside_the_worst_tenant(
         beside = others.waits(ATTACK_SECONDS)
     objects = sum(tenant.made.values())
     raises = [
-        each
-        for each in running.events("action_applied")
-        if each["action"] == "set-capacity" and each["fleet"].startswith(SECTOR)
+        event
+        for event in running.events("action_applied")
+        if event["action"] == "set-capacity" and event["fleet"].startswith(SECTOR)
     ]
     alone, attacked = parts_of(usual, raises), parts_of(beside, raises)
     for what, parts in (
@@ -350,7 +350,7 @@ def test_others_get_nodes_as_fast_beside_the_worst_tenant(
     if ON_A_QUIET_MACHINE:
         assert p99(attacked.until_call) <= TIMES_USUAL_UNTIL_CALL * p99(alone.until_call)
         assert p99(attacked.whole) <= TIMES_USUAL * p99(alone.whole)
-    refused = [str(each["reasons"]) for each in running.events("pod_unplaceable")]
+    refused = [str(event["reasons"]) for event in running.events("pod_unplaceable")]
     assert any("too-complex" in reasons for reasons in refused)
     # With his pods still there kube-scheduler would be busy with them for minutes.
     until("his pods are gone", lambda: _is_without_pods(api, HOSTILE), look_seconds=5)

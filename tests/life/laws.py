@@ -291,12 +291,12 @@ class Laws:
             if is_replaced(node, plan) and self._config_of(self._fleet_of(node)) is None
         }
         self.broken += [
-            f"{self._now():.1f} s: the desired capacity of {each.fleet} is to be lowered from "
-            f"{each.from_capacity} to {each.to_capacity}: its group would choose what it ends"
-            for each in plan.actions
-            if isinstance(each, SetCapacity)
-            and each.provider == "asg"
-            and each.to_capacity < each.from_capacity
+            f"{self._now():.1f} s: the desired capacity of {action.fleet} is to be lowered from "
+            f"{action.from_capacity} to {action.to_capacity}: its group would choose what it ends"
+            for action in plan.actions
+            if isinstance(action, SetCapacity)
+            and action.provider == "asg"
+            and action.to_capacity < action.from_capacity
         ]
 
     def _observing(self, _call: Call) -> None:
@@ -352,8 +352,8 @@ class Laws:
         self._terminating(replace(call, arguments=(instance_id,)))
 
     def _terminating(self, call: Call) -> None:
-        for each in call.arguments:
-            instance = self._live(InstanceId(str(each)))
+        for argument in call.arguments:
+            instance = self._live(InstanceId(str(argument)))
             if instance is not None and instance.id not in self._world.fleets.termination_protected:
                 self.endings.append((self._now(), instance.id))
                 self.broken += [

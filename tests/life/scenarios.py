@@ -39,8 +39,8 @@ def _scale_up(scene: Scene) -> None:
 
 def _no_capacity(scene: Scene, pods: int, seconds: float) -> None:
     fleets = [scene.stage.fleets[name, HOME] for name in ("primary-small", "primary-large")]
-    for each in fleets:
-        scene.world.refuse_launches(each, "InsufficientInstanceCapacity")
+    for fleet in fleets:
+        scene.world.refuse_launches(fleet, "InsufficientInstanceCapacity")
     scene.later(5, lambda: scene.pods("web", "1500m", pods))
 
     def end() -> None:

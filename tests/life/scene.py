@@ -44,8 +44,8 @@ class Scene:
         record = self.world.fleets.records[self.stage.departed]
         members = self.world.fleets.members(record)
         self.world.delete_fleet(self.stage.departed)
-        for each in members:
-            self.world.end_instance(each.id)
+        for member in members:
+            self.world.end_instance(member.id)
         self.world.advance(60)
 
     def pods(self, name: str, cpu: str, count: int = 1, kind: str = "ReplicaSet") -> list[PodKey]:

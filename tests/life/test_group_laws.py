@@ -67,7 +67,9 @@ def test_law_sees_a_desired_capacity_that_is_lowered_by_itself() -> None:
     life = Life(Program(config=Config(groups=("batch-small",)), steps=()))
     law = DesiredCapacities(life)
     world = life.stage.world
-    record = next(each for each in world.fleets.records.values() if each.is_group)
+    record = next(
+        fleet_record for fleet_record in world.fleets.records.values() if fleet_record.is_group
+    )
     world.fleets.set_target(record, 2)
     law.check()
     assert law.broken == []

@@ -28,8 +28,8 @@ class Interrupted:
         self.process.sleep_seconds = lambda: 20.0
         self.scene.pods("web", cpu, pods)
         self.process.run_for(100)
-        used = {each.node_name for each in self.scene.world.pods()}
-        self.node = next(each for each in self.scene.world.nodes() if each.name in used)
+        used = {pod.node_name for pod in self.scene.world.pods()}
+        self.node = next(node for node in self.scene.world.nodes() if node.name in used)
         assert self.node.instance_id is not None
         self.scene.world.log.watchers.append(self._refuse)
         self.scene.world.interrupt(self.node.instance_id)
@@ -43,7 +43,7 @@ class Interrupted:
     @property
     def on_it(self) -> set[PodKey]:
         """The pods on the node."""
-        return {each.key for each in self.scene.world.pods() if each.node_name == self.node.name}
+        return {pod.key for pod in self.scene.world.pods() if pod.node_name == self.node.name}
 
 
 @pytest.mark.parametrize("refused", ["annotate_node", "taint_node"])

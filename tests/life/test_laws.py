@@ -109,7 +109,7 @@ def test_idle_node_that_a_set_needs_stays_until_the_set_has_gone() -> None:
     life = Life(Program(config=config, steps=steps))
     assert life.run() == []
     records = life.stage.world.fleets.records.values()
-    assert {each.target for each in records if each.shape.name == "primary-large"} == {0}
+    assert {record.target for record in records if record.shape.name == "primary-large"} == {0}
 
 
 def test_pods_of_a_node_whose_mark_is_refused_leave_before_ec2_takes_it() -> None:

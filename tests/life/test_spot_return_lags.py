@@ -23,6 +23,6 @@ def test_stand_in_returns_although_its_spot_node_is_launched_seconds_later(secon
 
     scene.stage.process.plan_hooks.append(note)
     scene.stage.process.run_for(1500)
-    fleets = {each.labels.get("fleet") for each in scene.world.nodes() if each.instance_id}
+    fleets = {node.labels.get("fleet") for node in scene.world.nodes() if node.instance_id}
     assert fleets == {"primary-small"}
     assert ended.count("spot-return") == 1

@@ -26,7 +26,7 @@ class Protected:
     def members(self) -> list[InstanceId]:
         """The fleet's instances."""
         record = self.world.fleets.records[self.fleet]
-        return sorted(each.id for each in self.world.fleets.members(record))
+        return sorted(member.id for member in self.world.fleets.members(record))
 
     def asked(self) -> int:
         """How often EC2 was asked to end the protected one."""

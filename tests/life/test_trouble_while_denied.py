@@ -28,7 +28,7 @@ def test_denied_raises_are_trouble_in_every_minute() -> None:
     for minute in range(1, MINUTES + 1):
         process.run_until(began + 60 * minute)
         kinds.append({cause.kind for cause in verdict_of(board).causes})
-    assert all("ec2-denied" in each for each in kinds), kinds
+    assert all("ec2-denied" in kind for kind in kinds), kinds
 
 
 def test_denied_evictions_are_trouble_in_every_minute() -> None:
@@ -57,7 +57,7 @@ def test_denied_evictions_are_trouble_in_every_minute() -> None:
     for _ in range(180):
         process.run_for(60)
         kinds.append({cause.kind for cause in verdict_of(board).causes})
-    assert all("action-failed" in each for each in kinds), kinds
+    assert all("action-failed" in kind for kind in kinds), kinds
     scene.world.log.watchers.remove(deny)
     process.run_for(3600)
     assert "action-failed" not in {cause.kind for cause in verdict_of(board).causes}

@@ -174,11 +174,11 @@ def _is_why_unreadable(name: str, place: str) -> bool:
 
 def _outermost(tree: ast.AST) -> Iterator[ast.FunctionDef]:
     """The functions and methods of a module, not those inside of others."""
-    for each in ast.iter_child_nodes(tree):
-        if isinstance(each, ast.FunctionDef):
-            yield each
-        elif not isinstance(each, ast.AsyncFunctionDef):
-            yield from _outermost(each)
+    for child in ast.iter_child_nodes(tree):
+        if isinstance(child, ast.FunctionDef):
+            yield child
+        elif not isinstance(child, ast.AsyncFunctionDef):
+            yield from _outermost(child)
 
 
 def _assigned(body: list[ast.stmt]) -> dict[str, list[ast.AST]]:

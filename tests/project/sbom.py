@@ -78,7 +78,7 @@ def sbom(text: str) -> dict[str, Any]:
             }
         },
         "components": parts,
-        "dependencies": [{"ref": own, "dependsOn": [each["bom-ref"] for each in parts]}],
+        "dependencies": [{"ref": own, "dependsOn": [part["bom-ref"] for part in parts]}],
     }
 
 

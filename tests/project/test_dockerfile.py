@@ -139,13 +139,13 @@ def _interpreter() -> str:
         return sys.executable
     candidates = [sys.executable, "/usr/local/bin/python3", "/usr/bin/python3"]
     check = "import sys; sys.exit(sys.version_info < (3, 11))"
-    for each in candidates:
+    for candidate in candidates:
         try:
-            done = subprocess.run([each, "-c", check], user=NOBODY, check=False, cwd="/")
+            done = subprocess.run([candidate, "-c", check], user=NOBODY, check=False, cwd="/")
         except OSError:
             continue
         if done.returncode == 0:
-            return each
+            return candidate
     pytest.skip("there is no Python 3.11 or newer that another user than root may start")
 
 

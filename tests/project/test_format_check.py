@@ -14,7 +14,7 @@ def format_check(file: Path) -> str:
         commands = [str(step.get("run", "")) for step in steps_of("plan")]
     else:
         commands = gitlab_jobs()["plan $[[ inputs.root ]]"]["script"]
-    (found,) = [each for each in commands if "terraform fmt" in each]
+    (found,) = [command for command in commands if "terraform fmt" in command]
     return found
 
 

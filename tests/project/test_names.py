@@ -86,7 +86,7 @@ def codes_that_are_left_out() -> Iterator[str]:
     for tree in trees():
         for call in (each for each in ast.walk(tree) if isinstance(each, ast.Call)):
             if getattr(call.func, "id", "") == "Ignored":
-                stated = [each.value for each in call.keywords if each.arg == "code"]
+                stated = [keyword.value for keyword in call.keywords if keyword.arg == "code"]
                 yield from (text for value in stated for text in texts(value))
     demand = ast.parse((PACKAGE / "planner/demand.py").read_text(encoding="utf-8"))
     for function in (each for each in ast.walk(demand) if isinstance(each, ast.FunctionDef)):

@@ -37,7 +37,7 @@ def faults(path: Path) -> Iterator[str]:
 def test_each_module_is_one_idea_of_readable_size_and_leaves_nothing_for_later() -> None:
     """Files that outgrow a screen hide bugs, and a promise in a comment is a missing feature."""
     assert len(modules()) > 500
-    found = [f"{path.relative_to(ROOT)}: {each}" for path in modules() for each in faults(path)]
+    found = [f"{path.relative_to(ROOT)}: {fault}" for path in modules() for fault in faults(path)]
     assert not found, "\n".join(found)
 
 

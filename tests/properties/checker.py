@@ -271,8 +271,13 @@ def _is_a_try(scheduler: KubeScheduler, pod: Pod, place: Place) -> bool:
     """
     if not (place.imagined and isinstance(place.domain(ZONE), tuple)):
         return False
-    spread = any(each.hard and each.topology_key == ZONE for each in pod.spec.topology_spread)
-    near = any(each.topology_key == ZONE for each in pod.spec.pod_affinity)
+    spread = any(
+        topology_spread_constraint.hard and topology_spread_constraint.topology_key == ZONE
+        for topology_spread_constraint in pod.spec.topology_spread
+    )
+    near = any(
+        pod_affinity_term.topology_key == ZONE for pod_affinity_term in pod.spec.pod_affinity
+    )
     near = near and scheduler.means_itself(pod)
     return spread or near or scheduler.shares_new_volume(pod)
 

@@ -35,8 +35,10 @@ def seen_from_elsewhere(snapshot: Snapshot, proof: KeptProof | None) -> Snapshot
     """The same fleets, whose instances are nodes of another cluster than the one that answers."""
     assert snapshot.cloud is not None
     instances = tuple(
-        replace(each, id=InstanceId(f"{each.id}-of-another-cluster"), launched_at=ago(90_000))
-        for each in snapshot.cloud.instances
+        replace(
+            instance, id=InstanceId(f"{instance.id}-of-another-cluster"), launched_at=ago(90_000)
+        )
+        for instance in snapshot.cloud.instances
     )
     cluster = replace(
         snapshot.cluster, namespaces=(Namespace(name="kube-system", uid="uid-of-b"),), proof=proof
@@ -63,7 +65,7 @@ def removals(made: Plan) -> list[str]:
 def test_foreign_cluster_never_ends_drains_or_deletes_anything(case: Case, other: str) -> None:
     """A wrong kube-context, a rebuilt cluster or a restored Lease would end a fleet."""
     assert case.snapshot.cloud is not None
-    fleets = tuple(each.id for each in case.snapshot.cloud.fleets)
+    fleets = tuple(fleet.id for fleet in case.snapshot.cloud.fleets)
     proofs = {
         "none": None,
         "another cluster": KeptProof(cluster_uid="uid-of-a", fleets=fleets, proven_at=ago(60)),
@@ -71,7 +73,7 @@ def test_foreign_cluster_never_ends_drains_or_deletes_anything(case: Case, other
     }
     snapshot = seen_from_elsewhere(case.snapshot, proofs[other])
     every = replace(
-        case.settings, allow_destroy=frozenset(each.name for each in case.settings.fleets())
+        case.settings, allow_destroy=frozenset(fleet.name for fleet in case.settings.fleets())
     )
     for step in range(STEPS):
         cluster = replace(snapshot.cluster, relists=1 + 5 * step)

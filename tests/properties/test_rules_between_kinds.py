@@ -72,7 +72,7 @@ def test_pods_whose_rules_are_about_each_other_never_end_the_plan(seed: int) -> 
     draw = Random(seed)
     fleets = _fleets(draw)
     pods = [_pod(draw, number) for number in range(draw.randint(10, 40))]
-    cloud = make_cloud(*(make_fleet(each, draw.randint(0, 3)) for each in fleets))
+    cloud = make_cloud(*(make_fleet(fleet, draw.randint(0, 3)) for fleet in fleets))
     made = plan(make_snapshot(*pods, cloud=cloud), make_settings(*fleets))
     too_large = [
         f.fleet for f in made.fleets if f.max is not None and f.target > max(f.max, f.current)

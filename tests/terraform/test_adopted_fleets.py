@@ -191,7 +191,10 @@ def test_fleets_of_others_are_imported_without_a_change(world: World, tmp_path: 
     kept_out = {name for name, fleet in entries.items() if not fleet.managed}
     assert kept_out == {"hand-cores", "hand-older", "hand-secret"}
     assert "hunter2" not in (out / "sectors.yaml").read_text()
-    limits = {name: (each.min_capacity, each.max_capacity) for name, each in entries.items()}
+    limits = {
+        name: (fleet_entry.min_capacity, fleet_entry.max_capacity)
+        for name, fleet_entry in entries.items()
+    }
     assert limits["primary-small"] == (3, None)
     assert limits["web-wide"] == (1, 7)
     assert limits["hand-mixed"] == (3, None)

@@ -132,7 +132,9 @@ def test_groups_are_made_and_scaling_them_leaves_the_plan_empty(
     small = made["analytics-web-small"]
     assert (small["MinSize"], small["MaxSize"], small["DesiredCapacity"]) == (0, 20, 1)
     assert made["analytics-web-large"]["MaxSize"] == 1000
-    assert {each["ProcessName"] for each in small["SuspendedProcesses"]} == {"AZRebalance"}
+    assert {
+        suspended_process["ProcessName"] for suspended_process in small["SuspendedProcesses"]
+    } == {"AZRebalance"}
     assert small["Tags"]["fleet"] == "web-small"
     assert small["Tags"]["environment"] == "production"
     assert small["Tags"][f"{NODE_TEMPLATE}/label/lifecycle"] == "Ec2Spot"
@@ -184,7 +186,7 @@ def test_lost_state_and_groups_of_others_are_imported_without_a_change(
     subnets = ",".join(list(ids.subnet_ids.values())[:2])
     by_hand(auto_scaling, ec2, ids, subnets)
     auto_scaling.set_desired_capacity(AutoScalingGroupName="analytics-web-small", DesiredCapacity=4)
-    before = [without_instances(each) for each in groups(auto_scaling).values()]
+    before = [without_instances(group) for group in groups(auto_scaling).values()]
     out = tmp_path / "adopted"
     done = command.reconciler(
         *("import", "--cluster-name", "analytics", "--out", str(out), "--output", "json"),
@@ -196,13 +198,13 @@ def test_lost_state_and_groups_of_others_are_imported_without_a_change(
     assert list(answer["left_out"]) == ["hand old/nodes"]
     adopted = load_config(out / "sectors.yaml")
     entries = {f.name: f for f in resolve_fleets(adopted)}
-    assert all(each.is_rendered for each in entries.values())
+    assert all(entry.is_rendered for entry in entries.values())
     assert entries["web-small"].terraform["on_demand_base_capacity"] == 1
     assert entries["hand-mixed"].entry.max_capacity == 9
     assert entries["hand-plain"].terraform["mixed_instances_policy"] is False
     assert entries["hand-plain"].labels["team"] == "ml"
-    assert [each.value for each in entries["hand-mixed"].taints] == ["ml"]
-    assert [each.value for each in entries["web-small"].taints] == ["web"]
+    assert [taint.value for taint in entries["hand-mixed"].taints] == ["ml"]
+    assert [taint.value for taint in entries["web-small"].taints] == ["web"]
     assert "group_tags" not in entries["web-small"].terraform
 
     root = root_module_of(adopted)
@@ -216,7 +218,7 @@ def test_lost_state_and_groups_of_others_are_imported_without_a_change(
     assert taken.call("apply", "saved")[0] == 0
     (taken.folder / "imports.tf").unlink()
     taken.assert_no_changes()
-    assert [without_instances(each) for each in groups(auto_scaling).values()] == before
+    assert [without_instances(group) for group in groups(auto_scaling).values()] == before
 
 
 def without_instances(group: dict[str, Any]) -> dict[str, Any]:

@@ -82,10 +82,10 @@ def test_complete_example_hands_its_fleet_over_unchanged(
         m for m in state["root_module"]["child_modules"] if m["address"] == "module.fleets"
     ]
     (made,) = [
-        each["values"]
+        resource["values"]
         for module in fleets["child_modules"]
-        for each in module["resources"]
-        if each["type"] == "aws_ec2_fleet"
+        for resource in module["resources"]
+        if resource["type"] == "aws_ec2_fleet"
     ]
     assert made["tags"] == fleet_tags("analytics", "primary-small", variables)
     target = made["target_capacity_specification"][0]["total_target_capacity"]

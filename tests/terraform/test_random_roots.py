@@ -161,7 +161,7 @@ def test_hostile_backends_are_read_back_literally(
         expressions.append(found)
         payloads.append(payload)
     (tmp_path / "texts").mkdir()
-    listed = "".join(f"    [{', '.join(each)}],\n" for each in expressions)
+    listed = "".join(f"    [{', '.join(expression)}],\n" for expression in expressions)
     (tmp_path / "texts" / "main.tf").write_text(f"locals {{\n  texts = [\n{listed}  ]\n}}\n")
     question = "base64encode(jsonencode(local.texts))"
     done = terraform.run(tmp_path / "texts", "console", stdin=question)

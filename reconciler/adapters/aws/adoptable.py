@@ -60,10 +60,14 @@ def _templates(
         "LaunchTemplateId": set(),
         "LaunchTemplateName": set(),
     }
-    configs = [each for fleet in fleets for each in fleet.get("LaunchTemplateConfigs", [])]
-    configs += [each.get("MixedInstancesPolicy", {}).get("LaunchTemplate", {}) for each in groups]
-    named = [each.get("LaunchTemplateSpecification", {}) for each in configs]
-    for specification in (*named, *(each.get("LaunchTemplate", {}) for each in groups)):
+    configs = [
+        launch_template_config
+        for fleet in fleets
+        for launch_template_config in fleet.get("LaunchTemplateConfigs", [])
+    ]
+    configs += [group.get("MixedInstancesPolicy", {}).get("LaunchTemplate", {}) for group in groups]
+    named = [config.get("LaunchTemplateSpecification", {}) for config in configs]
+    for specification in (*named, *(group.get("LaunchTemplate", {}) for group in groups)):
         by = next((key for key in found if specification.get(key)), None)
         if by:
             found[by].add((specification[by], specification.get("Version", "")))
@@ -81,8 +85,12 @@ def _versions(named: set[tuple[str, str]]) -> dict[str, list[str]]:
 
 def _subnet_ids(fleets: Sequence[dict[str, Any]], groups: Sequence[dict[str, Any]]) -> list[str]:
     """Return the subnets that overrides of fleets, or groups, name; sorted."""
-    configs = [each for fleet in fleets for each in fleet.get("LaunchTemplateConfigs", [])]
-    overrides = [each for config in configs for each in config.get("Overrides", [])]
-    of_groups = {id_ for each in groups for id_ in each.get("VPCZoneIdentifier", "").split(",")}
-    of_fleets = {each["SubnetId"] for each in overrides if each.get("SubnetId")}
+    configs = [
+        launch_template_config
+        for fleet in fleets
+        for launch_template_config in fleet.get("LaunchTemplateConfigs", [])
+    ]
+    overrides = [override for config in configs for override in config.get("Overrides", [])]
+    of_groups = {id_ for group in groups for id_ in group.get("VPCZoneIdentifier", "").split(",")}
+    of_fleets = {override["SubnetId"] for override in overrides if override.get("SubnetId")}
     return sorted((of_fleets | of_groups) - {""})

@@ -81,7 +81,7 @@ class AutoScalingCloud:
         reader = self._reader(region)
         answers: list[Answer] = [{"AutoScalingGroups": [self._group(region, fleet_id)]}]
         answers += reader.refreshes_of(fleet_id)
-        state = self._decoded([(region, each) for each in answers])
+        state = self._decoded([(region, answer) for answer in answers])
         if not state.fleets:
             what = "is described in a form that is not known"
             raise Unavailable(f"Auto Scaling group {fleet_id}", what)
@@ -132,7 +132,11 @@ class AutoScalingCloud:
         if not ids:
             return ()
         answers = self._reader(region).instances(ids)
-        found = {each.id: each for answer in answers for each in decode_instances(answer, region)}
+        found = {
+            instance.id: instance
+            for answer in answers
+            for instance in decode_instances(answer, region)
+        }
         return tuple(with_memberships((found[key] for key in sorted(found)), answers))
 
     def terminate(
@@ -157,9 +161,9 @@ class AutoScalingCloud:
         if live.removals_halted:
             raise Conflict(f"Auto Scaling group {fleet_id}", live.removals_halted)
         ended = 0
-        for each in self._members(region, fleet_id, ids):
+        for member in self._members(region, fleet_id, ids):
             self._groups.changed(region, fleet_id)
-            if self._end(region, each, lower_target=lower_target):
+            if self._end(region, member, lower_target=lower_target):
                 ended += 1
                 if lower_target:
                     self._raised.lowered(region, fleet_id)
@@ -170,7 +174,9 @@ class AutoScalingCloud:
     ) -> list[InstanceId]:
         """Return those of the instances that are in the group and that it is not ending already."""
         found = self.instances(region, ids)
-        return [each.id for each in found if each.fleet_id == fleet_id and each.counts]
+        return [
+            instance.id for instance in found if instance.fleet_id == fleet_id and instance.counts
+        ]
 
     def _end(self, region: Region, instance: InstanceId, *, lower_target: bool) -> bool:
         """End one instance; return whether it still existed."""

@@ -233,6 +233,6 @@ class Clients:
         """Close all connections and end all waits."""
         self._request_limits.stop()
         with self._lock:
-            for each in self._clients.values():
-                each.close()
+            for client in self._clients.values():
+                client.close()
             self._clients.clear()

@@ -82,7 +82,7 @@ class Ec2FleetCloud:
 
     def _answers(self, region: Region) -> list[Answer]:
         with translated(f"fleets of {region}", changing=False):
-            return [self._up_to_date(region, each) for each in self._reader(region).answers()]
+            return [self._up_to_date(region, answer) for answer in self._reader(region).answers()]
 
     def _up_to_date(self, region: Region, answer: Answer) -> Answer:
         """Return the answer with our last targets where it is older than those."""
@@ -107,7 +107,7 @@ class Ec2FleetCloud:
         with translated(f"fleet {fleet_id}", changing=False):
             found = reader.fleets(fleet_id)
         answers: list[Answer] = [targets({"Fleets": found}), *reader.launch_templates(found)]
-        state = decode_cloud(((region, each) for each in answers), cluster=self._cluster)
+        state = decode_cloud(((region, answer) for answer in answers), cluster=self._cluster)
         for fleet in state.fleets:
             if fleet.id == fleet_id:
                 return fleet
@@ -138,7 +138,11 @@ class Ec2FleetCloud:
         if not ids:
             return ()
         answers = self._reader(region).reservations_of(ids)
-        found = {each.id: each for answer in answers for each in decode_instances(answer, region)}
+        found = {
+            instance.id: instance
+            for answer in answers
+            for instance in decode_instances(answer, region)
+        }
         return tuple(found[key] for key in sorted(found))
 
     def terminate(
@@ -179,7 +183,7 @@ class Ec2FleetCloud:
         for chunk in chunks(sorted(set(ids)), TERMINATE_MAX):
             refusals += self._terminate_unprotected(region, chunk)
         if refusals:
-            named = frozenset().union(*(each.instances for each in refusals))
+            named = frozenset().union(*(refusal.instances for refusal in refusals))
             raise TerminationProtected(refusals[0].where, refusals[0].what, named)
 
     def _terminate_unprotected(
@@ -213,9 +217,9 @@ class Ec2FleetCloud:
             # With rights scoped by tag, EC2 answers 403 also for an instance that is gone, since
             # that has no tags any more. The call is repeated for the remaining ones.
             left = [
-                each.id
-                for each in self.instances(region, ids)
-                if each.state not in {"terminated", "shutting-down"}
+                instance.id
+                for instance in self.instances(region, ids)
+                if instance.state not in {"terminated", "shutting-down"}
             ]
             if len(left) == len(ids):
                 raise

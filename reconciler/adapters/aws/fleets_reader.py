@@ -73,7 +73,7 @@ class FleetsReader:
         reservations = self._reservations(fleets)
         found.append({"Reservations": reservations})
         found.append({"Fleets": self._not_listed(fleets, reservations)})
-        troubled = [str(each["FleetId"]) for each in filter(_looks_troubled, fleets)]
+        troubled = [str(fleet["FleetId"]) for fleet in filter(_looks_troubled, fleets)]
         for answers in self._histories.read(self._region, troubled, self._history).values():
             found.extend(answers)
         return found
@@ -106,15 +106,15 @@ class FleetsReader:
     ) -> list[Mapping[str, Any]]:
         """Return fleets that the list leaves out, though living instances of ours name them."""
         named = {each for page in reservations for each in self._named_by(page["Instances"])}
-        ids = named - {each.get("FleetId") for each in fleets}
+        ids = named - {fleet.get("FleetId") for fleet in fleets}
         return self._unlisted.read(self._region, ids, self.fleets_of_any_owner)
 
     def _named_by(self, instances: Iterable[dict[str, Any]]) -> Iterator[str]:
         """Yield the fleets that launched those of them that live and carry our tags."""
-        for each in instances:
-            tags = _tags(each)
+        for instance in instances:
+            tags = _tags(instance)
             ours = tags.get(CLUSTER_TAG) == self._cluster and FLEET_TAG in tags
-            state = (each.get("State") or {}).get("Name")
+            state = (instance.get("State") or {}).get("Name")
             if ours and FLEET_ID_TAG in tags and state not in ENDED:
                 yield tags[FLEET_ID_TAG]
 
@@ -153,9 +153,13 @@ class FleetsReader:
             for chunk in chunks(list(fleet_ids), IDS_MAX)
             for each in self._tagged(minutes, {"Name": "tag:aws:ec2:fleet-id", "Values": chunk})
         ]
-        seen = {each["InstanceId"] for found in newer for each in found["Instances"]}
+        seen = {instance["InstanceId"] for found in newer for instance in found["Instances"]}
         rest = [each for each in ids if each not in seen]
-        older = (each for answer in self.reservations_of(rest) for each in answer["Reservations"])
+        older = (
+            reservation
+            for answer in self.reservations_of(rest)
+            for reservation in answer["Reservations"]
+        )
         return [*newer, *older]
 
     def _tagged(
@@ -240,7 +244,7 @@ def _minutes_since(now: datetime, age_seconds: float) -> list[str]:
     first = now - timedelta(seconds=age_seconds) - timedelta(minutes=1)
     count = int(age_seconds // 60) + 4
     minutes = (first + timedelta(minutes=number) for number in range(count))
-    return [f"{each.astimezone(UTC):%Y-%m-%dT%H:%M}:*" for each in minutes]
+    return [f"{minute.astimezone(UTC):%Y-%m-%dT%H:%M}:*" for minute in minutes]
 
 
 def _tags(entry: dict[str, Any]) -> dict[str, str]:
@@ -271,6 +275,13 @@ def _templates_by_word(fleets: Iterable[dict[str, Any]]) -> Iterator[Template]:
         for entry in fleet.get("LaunchTemplateConfigs", []):
             specification = entry.get("LaunchTemplateSpecification", {})
             version = specification.get("Version", "$Default")
-            by = next((each for each in TEMPLATE_NAMES if specification.get(each)), "")
+            by = next(
+                (
+                    template_name
+                    for template_name in TEMPLATE_NAMES
+                    if specification.get(template_name)
+                ),
+                "",
+            )
             if version.startswith("$") and by:
                 yield by, specification[by]

@@ -141,10 +141,10 @@ def _merged(before: GroupAnswers, names: Iterable[str], newer: GroupAnswers) -> 
     asked = frozenset(names)
     groups = {name: each for name, each in before.groups.items() if name not in asked}
     kept = [
-        each
+        instance
         for found in before.reservations
-        for each in found.get("Instances", ())
-        if _group_of(each) not in asked
+        for instance in found.get("Instances", ())
+        if _group_of(instance) not in asked
     ]
     return GroupAnswers(
         groups={**groups, **newer.groups},
@@ -154,7 +154,7 @@ def _merged(before: GroupAnswers, names: Iterable[str], newer: GroupAnswers) -> 
 
 
 def _moves(group: Group) -> bool:
-    states = [each.get("LifecycleState") for each in group.get("Instances", ())]
+    states = [instance.get("LifecycleState") for instance in group.get("Instances", ())]
     settled = sum(state == "InService" for state in states)
     return settled != group.get("DesiredCapacity", 0) or not set(states) <= _AT_REST
 
@@ -162,19 +162,19 @@ def _moves(group: Group) -> bool:
 def _moving_instances(reservations: Reservations) -> list[Mapping[str, Any]]:
     moving = {"pending", "shutting-down", "stopping"}
     return [
-        each
+        instance
         for found in reservations
-        for each in found.get("Instances", ())
-        if (each.get("State") or {}).get("Name") in moving
+        for instance in found.get("Instances", ())
+        if (instance.get("State") or {}).get("Name") in moving
     ]
 
 
 def _groups_of(reservations: Reservations, ids: Collection[str]) -> set[str]:
     return {
-        _group_of(each)
+        _group_of(instance)
         for found in reservations
-        for each in found.get("Instances", ())
-        if each.get("InstanceId") in ids
+        for instance in found.get("Instances", ())
+        if instance.get("InstanceId") in ids
     }
 
 

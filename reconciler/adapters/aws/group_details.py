@@ -157,7 +157,7 @@ def _questions(
             lambda some=some: _configurations(clients, region, some),  # type: ignore[misc]
         )
     for group in sorted(groups, key=lambda each: bool(each.get("Instances"))):
-        tags = {each["Key"]: each.get("Value", "") for each in group.get("Tags", ())}
+        tags = {tag["Key"]: tag.get("Value", "") for tag in group.get("Tags", ())}
         if NODE_GROUP_TAG in tags and EKS_CLUSTER_TAG in tags:
             place = tags[EKS_CLUSTER_TAG], tags[NODE_GROUP_TAG]
             yield (
@@ -181,7 +181,10 @@ def _version(
     with translated("describe_launch_template_versions", changing=False):
         ec2: Any = clients.ec2(region)
         answer = ec2.describe_launch_template_versions(**named, Versions=[number])
-    versions = [_without_secrets(each) for each in answer["LaunchTemplateVersions"]]
+    versions = [
+        _without_secrets(launch_template_version)
+        for launch_template_version in answer["LaunchTemplateVersions"]
+    ]
     return [{"LaunchTemplateVersions": versions}]
 
 
@@ -226,7 +229,7 @@ def _template_without_types(group: Group) -> Mapping[str, Any] | None:
     """Return the template of a group that neither names instance types nor lets AWS choose them."""
     mixed = (group.get("MixedInstancesPolicy") or {}).get("LaunchTemplate") or {}
     keys = ("InstanceType", "InstanceRequirements")
-    named = any(each.get(key) for each in mixed.get("Overrides", ()) for key in keys)
+    named = any(override.get(key) for override in mixed.get("Overrides", ()) for key in keys)
     return None if named else _specification(group)
 
 

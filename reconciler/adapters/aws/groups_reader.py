@@ -102,7 +102,7 @@ class GroupsReader:
         return [each for each in found if self._is_ours(each)]
 
     def _is_ours(self, group: Group) -> bool:
-        tags = {each["Key"]: each.get("Value", "") for each in group.get("Tags", ())}
+        tags = {tag["Key"]: tag.get("Value", "") for tag in group.get("Tags", ())}
         return is_ours(group["AutoScalingGroupName"], tags, self._cluster, self._named)
 
     def instances_of(self, names: Sequence[str]) -> Reservations:
@@ -143,7 +143,7 @@ class GroupsReader:
         calls_max = GROUPS_PER_READ
         try:
             yield from self._activities(
-                [each["AutoScalingGroupName"] for each in groups if _is_short(each)]
+                [group["AutoScalingGroupName"] for group in groups if _is_short(group)]
             )
         except Unavailable:
             calls_max = 0  # the next call would take as long
@@ -210,7 +210,7 @@ class GroupsReader:
         seen = self._refreshes.known(self._region)
         again = {name for name, answers in seen.items() if _is_under_way(answers)}
         again |= self._refreshes.unanswered(self._region)
-        names = {each["AutoScalingGroupName"]: each for each in groups}
+        names = {group["AutoScalingGroupName"]: group for group in groups}
         asked = [n for n, each in names.items() if n in again or _may_be_refreshed(each)]
         known = self._refreshes.read(self._region, asked, self._newest_refresh)
         for name in asked:
@@ -259,21 +259,25 @@ def _unknown_refresh(name: str) -> Answer:
 
 def _is_short(group: Group) -> bool:
     """Return whether the group has fewer instances than it should have."""
-    states = [each.get("LifecycleState") for each in group.get("Instances", ())]
+    states = [instance.get("LifecycleState") for instance in group.get("Instances", ())]
     desired: int = group.get("DesiredCapacity", 0)
     return states.count("InService") < desired
 
 
 def _is_under_way(answers: Iterable[Answer]) -> bool:
     """Return whether a refresh has not ended yet."""
-    refreshes = (each for answer in answers for each in answer["InstanceRefreshes"])
-    return any(each.get("Status") in REFRESHING for each in refreshes)
+    refreshes = (
+        instance_refresh for answer in answers for instance_refresh in answer["InstanceRefreshes"]
+    )
+    return any(refresh.get("Status") in REFRESHING for refresh in refreshes)
 
 
 def _may_be_refreshed(group: Group) -> bool:
     """Return whether instances launch or end, or have different launch templates."""
     instances = group.get("Instances", ())
-    moving = any(each.get("LifecycleState") not in {"InService", "Standby"} for each in instances)
+    moving = any(
+        instance.get("LifecycleState") not in {"InService", "Standby"} for instance in instances
+    )
     return moving or len(set(map(_launched_from, instances))) > 1
 
 

@@ -110,8 +110,10 @@ class CachedInstances:
         with self._lock:
             known = dict(self._known)
         found = False
-        for region, each in known.items():
-            ending = {e["InstanceId"] for e in _instances(each.reservations)}.intersection(ids)
+        for region, full_answer in known.items():
+            ending = {e["InstanceId"] for e in _instances(full_answer.reservations)}.intersection(
+                ids
+            )
             if ending:
                 self.ended(region, ending)
                 found = True
@@ -192,7 +194,7 @@ def _count_of(fleet: Mapping[str, Any]) -> tuple[Any, ...]:
 
 def _launching_ids(fleets: Fleets, before: frozenset[tuple[Any, ...]]) -> list[str]:
     """Return fleets that may have launched instances since EC2's last answer about them."""
-    found = (each for each in fleets if _waits(each) or _count_of(each) not in before)
+    found = (fleet for fleet in fleets if _waits(fleet) or _count_of(fleet) not in before)
     return [str(each["FleetId"]) for each in found if each.get("FleetId")]
 
 
@@ -205,7 +207,7 @@ def _waits(fleet: Mapping[str, Any]) -> bool:
 
 
 def _instances(reservations: Reservations) -> list[dict[str, Any]]:
-    return [each for found in reservations for each in found.get("Instances", ())]
+    return [instance for found in reservations for instance in found.get("Instances", ())]
 
 
 def _state(instance: Mapping[str, Any]) -> str:
@@ -215,18 +217,19 @@ def _state(instance: Mapping[str, Any]) -> str:
 def _moving_ids(reservations: Reservations, ended: set[str]) -> list[str]:
     """Return instances whose state is about to change, including terminated ones shown running."""
     return [
-        str(each["InstanceId"])
-        for each in _instances(reservations)
-        if _state(each) in MOVING or (each["InstanceId"] in ended and _state(each) == "running")
+        str(instance["InstanceId"])
+        for instance in _instances(reservations)
+        if _state(instance) in MOVING
+        or (instance["InstanceId"] in ended and _state(instance) == "running")
     ]
 
 
 def _merged(before: Reservations, changed: Reservations) -> Reservations:
     """Return the newer entry of each instance; new ones at the end."""
-    newer = {each["InstanceId"]: each for each in _instances(changed)}
+    newer = {instance["InstanceId"]: instance for instance in _instances(changed)}
     if not newer:
         return before
-    kept = [each for each in _instances(before) if each["InstanceId"] not in newer]
+    kept = [instance for instance in _instances(before) if instance["InstanceId"] not in newer]
     return [{"Instances": [*kept, *newer.values()]}]
 
 
@@ -237,10 +240,10 @@ def _adds_up(fleets: Fleets, reservations: Reservations) -> bool:
     with weights never match. A fleet without an id is left to the decoder.
     """
     running, moving = Counter[str](), Counter[str]()
-    for each in _instances(reservations):
-        count = running if _state(each) == "running" else moving
-        if _state(each) in {"running", *MOVING}:
-            count[_fleet_of(each)] += 1
+    for instance in _instances(reservations):
+        count = running if _state(instance) == "running" else moving
+        if _state(instance) in {"running", *MOVING}:
+            count[_fleet_of(instance)] += 1
     return all(
         running[fleet_id]
         <= fleet.get("FulfilledCapacity", 0.0)

@@ -116,11 +116,16 @@ class CachedTemplates:
                 return []
             known = {name: self._known.get((region, (by, name))) for name in names}
         left = {
-            name: each
-            for name, each in known.items()
-            if each is None or each.entry is not None or now - each.at >= UNKNOWN_SECONDS
+            name: cached_template
+            for name, cached_template in known.items()
+            if cached_template is None
+            or cached_template.entry is not None
+            or now - cached_template.at >= UNKNOWN_SECONDS
         }
-        due = any(each is None or now - each.at >= fresh_seconds for each in left.values())
+        due = any(
+            cached_template is None or now - cached_template.at >= fresh_seconds
+            for cached_template in left.values()
+        )
         return list(left) if due else []
 
     def _ask(self, region: Region, by: str, names: Sequence[str], ask: Ask) -> None:
@@ -156,12 +161,24 @@ class CachedTemplates:
         now = self._monotonic()
         with self._lock:
             failure = self._failures.get(region)
-            old = [key for key, each in self._known.items() if now - each.at > COUNTS_SECONDS]
+            old = [
+                key
+                for key, cached_template in self._known.items()
+                if now - cached_template.at > COUNTS_SECONDS
+            ]
             for key in old:
                 del self._known[key]
             known = [(each, self._known.get((region, each))) for each in wanted]
-        entries = [each.entry for _, each in known if each is not None and each.entry is not None]
-        gone = [name for (_, name), each in known if each is not None and each.entry is None]
+        entries = [
+            cached_template.entry
+            for _, cached_template in known
+            if cached_template is not None and cached_template.entry is not None
+        ]
+        gone = [
+            name
+            for (_, name), cached_template in known
+            if cached_template is not None and cached_template.entry is None
+        ]
         unknown = [{"Name": name, "Why": "EC2 does not know it"} for name in gone]
         if failure is not None:
             others = f", nor of {counted_noun(len(wanted) - 1, 'other')}" if wanted[1:] else ""

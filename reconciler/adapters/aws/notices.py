@@ -66,7 +66,7 @@ class _Held:
     @property
     def hook(self) -> LifecycleAction | None:
         """Return the lifecycle hook that waits for it."""
-        return next((each.hook for each in self.notices if each.hook), None)
+        return next((notice.hook for notice in self.notices if notice.hook), None)
 
 
 class SqsNotices:

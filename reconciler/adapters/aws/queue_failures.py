@@ -62,7 +62,9 @@ class QueueFailures:
         """End what has not failed again for a while."""
         with self._lock:
             long_ago = self._monotonic() - PASSED_SECONDS
-            old = [c for c, each in self._failing.items() if c != RECEIVE and each.at < long_ago]
+            old = [
+                c for c, failure in self._failing.items() if c != RECEIVE and failure.at < long_ago
+            ]
             if old:
                 self._end(old)
 
@@ -75,4 +77,4 @@ class QueueFailures:
     def _end(self, calls: list[str]) -> None:
         for call in calls:
             del self._failing[call]
-        self._reported(next((each.error for each in self._failing.values()), None))
+        self._reported(next((failure.error for failure in self._failing.values()), None))

@@ -83,8 +83,10 @@ class RegionReaders(Generic[T]):
         """Wait until all have ended, or one has answered and the time for the others is over."""
         deadline: float | None = None
         with self._ended:
-            while any(each.running for each in readings.values()):
-                if deadline is None and any(_has_answered(each) for each in readings.values()):
+            while any(reading.running for reading in readings.values()):
+                if deadline is None and any(
+                    _has_answered(reading) for reading in readings.values()
+                ):
                     deadline = time.monotonic() + self._patience_seconds
                 left = None if deadline is None else deadline - time.monotonic()
                 if left is not None and left <= 0:

@@ -51,7 +51,7 @@ class ReplacedTargets:
     ) -> list[Mapping[str, Any]]:
         """Return entries of DescribeFleets with the targets that count."""
         with self._lock:
-            return [self._corrected(region, each) for each in fleets]
+            return [self._corrected(region, fleet) for fleet in fleets]
 
     def _corrected(self, region: Region, fleet: Mapping[str, Any]) -> Mapping[str, Any]:
         key, specification = (region, str(fleet.get("FleetId"))), fleet.get(_SPECIFICATION)

@@ -54,14 +54,14 @@ class ServiceTimes:
             calls_max: The limit of groups that are asked about.
         """
         running = {
-            each["AutoScalingGroupName"]
-            for each in groups
-            if pool_keeps_running(each.get("WarmPoolConfiguration"))
+            group["AutoScalingGroupName"]
+            for group in groups
+            if pool_keeps_running(group.get("WarmPoolConfiguration"))
         }
         before = self._known.get(region, {})
         if not running and not before:
             return {"Activities": []}
-        members = {each["AutoScalingGroupName"]: _members(each) for each in groups}
+        members = {group["AutoScalingGroupName"]: _members(group) for group in groups}
         listed = frozenset().union(*members.values())
         known = {each: activity for each, activity in before.items() if each in listed}
         unanswered = self._unanswered.get(region, set()) & known.keys()
@@ -88,7 +88,7 @@ class ServiceTimes:
 def _members(group: Group) -> frozenset[str]:
     """Return the instances that are not in the group's warm pool."""
     return frozenset(
-        each["InstanceId"]
-        for each in group.get("Instances", ())
-        if not (each.get("LifecycleState") or "").startswith("Warmed:")
+        instance["InstanceId"]
+        for instance in group.get("Instances", ())
+        if not (instance.get("LifecycleState") or "").startswith("Warmed:")
     )

@@ -65,7 +65,9 @@ class FileCloud:
         """Return those of the instances that are in the files."""
         wanted = set(ids)
         return tuple(
-            each for each in self._state.instances if each.region == region and each.id in wanted
+            instance
+            for instance in self._state.instances
+            if instance.region == region and instance.id in wanted
         )
 
     def terminate(

@@ -33,9 +33,9 @@ class FileCluster:
         lease_namespace: str = LEASE_NAMESPACE,
     ) -> None:
         objects = [
-            each
+            split_document
             for where, body in read_inputs(paths, stdin, hint=HINT)
-            for each in split_documents(body, where)
+            for split_document in split_documents(body, where)
         ]
         self._state = decode_cluster(objects, lease_namespace=lease_namespace)
 

@@ -60,10 +60,10 @@ class GitLab:
         """Return the newest status of each context; GitLab lists only the newest by default."""
         path = f"{self._root}/repository/commits/{commit}/statuses"
         found: dict[str, StatusState] = {}
-        for each in self._client.pages(path, {}, self._headers()):
-            if isinstance(each, Mapping):
-                state = _READ_STATES.get(str(each.get("status")), "pending")
-                found.setdefault(str(each.get("name", "")), state)
+        for page in self._client.pages(path, {}, self._headers()):
+            if isinstance(page, Mapping):
+                state = _READ_STATES.get(str(page.get("status")), "pending")
+                found.setdefault(str(page.get("name", "")), state)
         return found
 
     def pull_request(self, branch: str, base: str) -> PullRequest | None:

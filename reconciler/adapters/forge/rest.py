@@ -233,6 +233,6 @@ def _message(document: Json) -> str:
     parts = [document.get("message"), document.get("error")]
     errors = document.get("errors")
     if isinstance(errors, list):
-        parts += [each.get("message") for each in errors if isinstance(each, dict)]
+        parts += [error.get("message") for error in errors if isinstance(error, dict)]
     texts = [part if isinstance(part, str) else json.dumps(part) for part in parts if part]
     return " ".join("; ".join(texts).split())[:300]

@@ -164,7 +164,7 @@ def is_budget_refusal(answer: Mapping[str, Any]) -> bool:
     details = answer.get("details")
     causes = details.get("causes") if isinstance(details, dict) else None
     if isinstance(causes, list) and any(
-        isinstance(each, dict) and each.get("reason") == "DisruptionBudget" for each in causes
+        isinstance(cause, dict) and cause.get("reason") == "DisruptionBudget" for cause in causes
     ):
         return True
     message = str(answer.get("message", "")).lower()

@@ -134,7 +134,9 @@ def leases_elsewhere(transport: Transport, home: LeaseHome) -> tuple[str, ...]:
         found = _LEASES.decode(reply.body).items
     except (ValueError, RecursionError) as error:
         raise Unavailable(LEASES_PATH, f"the list cannot be read: {error}"[:300]) from error
-    held = {each.metadata.namespace for each in found if each.spec.holder_identity}
+    held = {
+        lease_wire.metadata.namespace for lease_wire in found if lease_wire.spec.holder_identity
+    }
     return tuple(sorted(held - {home.namespace}))
 
 

@@ -66,7 +66,7 @@ class Verbs:
         """Remove every taint with this key; see ports.cluster."""
 
         def without(taints: RawTaints) -> RawTaints | None:
-            kept = [each for each in taints if each.get("key") != key]
+            kept = [taint for taint in taints if taint.get("key") != key]
             return kept if len(kept) < len(taints) else None
 
         return self._change_taints(node, without)
@@ -241,7 +241,7 @@ def _mapping(value: Any, where: str) -> Mapping[str, Any]:
 def _taints_in(node: Mapping[str, Any], where: str) -> RawTaints:
     """Return a node's current taints; raise Unavailable when they are not a list of objects."""
     taints = _mapping(node.get("spec") or {}, where).get("taints") or []
-    if not isinstance(taints, list) or not all(isinstance(each, dict) for each in taints):
+    if not isinstance(taints, list) or not all(isinstance(taint, dict) for taint in taints):
         raise Unavailable(where, "answered no object of Kubernetes")
     return taints
 

@@ -88,7 +88,11 @@ class Neighbours:
         matchers = [
             (t.topology_key, matcher_of(t, self._pod)) for t in self._pod.spec.pod_anti_affinity
         ]
-        own = [(key, bound_pods.counted((each,))) for key, each in matchers if each is not None]
+        own = [
+            (key, bound_pods.counted((pod_matcher,)))
+            for key, pod_matcher in matchers
+            if pod_matcher is not None
+        ]
         for key, on in [*own, *bound_pods.against(self._pod)]:
             if domains := self._domains(key, on):
                 self._apart.append((key, domains))
@@ -99,7 +103,7 @@ class Neighbours:
         if not terms:
             return
         matchers = [matcher_of(term, self._pod) for term in terms]
-        every = tuple(each for each in matchers if each is not None)
+        every = tuple(matcher for matcher in matchers if matcher is not None)
         if len(every) < len(terms):
             self._never = True
             return
@@ -107,7 +111,7 @@ class Neighbours:
         found = [(term.topology_key, self._domains(term.topology_key, on)) for term in terms]
         namespace, labels = self._pod.key.namespace, self._pod.labels
         if not any(domains for _, domains in found) and all(
-            each.matches(namespace, labels) for each in every
+            pod_matcher.matches(namespace, labels) for pod_matcher in every
         ):
             self._near += [(key, None) for key, _ in found]
         else:

@@ -52,7 +52,9 @@ def labels_read(spec: PodSpec) -> tuple[str, ...]:
     """Return the labels of a pod that its rules about others read."""
     terms = (*spec.pod_affinity, *spec.pod_anti_affinity)
     selectors = [term.selector for term in terms] + [r.selector for r in spec.topology_spread]
-    keys: set[str] = set().union(*[each.keys() for each in selectors if each is not None])
+    keys: set[str] = set().union(
+        *[selector.keys() for selector in selectors if selector is not None]
+    )
     keys.update(*[rule.match_label_keys for rule in spec.topology_spread])
     keys.update(*[(*term.match_label_keys, *term.mismatch_label_keys) for term in terms])
     return tuple(sorted(keys))
@@ -154,7 +156,7 @@ class _Tally:
     def counts(self, alike: _Alike) -> bool:
         if alike.deleting and not self.deleting:
             return False
-        return all(each.matches(alike.namespace, alike.labels) for each in self.every)
+        return all(pod_matcher.matches(alike.namespace, alike.labels) for pod_matcher in self.every)
 
 
 @dataclass(slots=True, eq=False)

@@ -36,12 +36,12 @@ class MemoryCloud:
         self._frozen = self._observe(sorted(self._regions())) if frozen else None
 
     def _regions(self) -> set[Region]:
-        return {each.shape.region for each in self._fleets.records.values()}
+        return {record.shape.region for record in self._fleets.records.values()}
 
     def observe(self, regions: Sequence[Region]) -> CloudState:
         """Return all fleets and instances of the regions that answer."""
         with self._world.log.call("observe_cloud", ", ".join(regions)):
-            answering = [each for each in dict.fromkeys(regions) if not self._silent(each)]
+            answering = [region for region in dict.fromkeys(regions) if not self._silent(region)]
             if regions and not answering:
                 raise Unavailable(regions[0], "does not answer")
             silent = frozenset(regions) - frozenset(answering)
@@ -99,7 +99,9 @@ class MemoryCloud:
         with self._world.log.call("instances", ", ".join(ids)):
             self._require(region)
             found = (self._fleets.instances.get(each) for each in sorted(set(ids)))
-            known = (each for each in found if each is not None and each.region == region)
+            known = (
+                instance for instance in found if instance is not None and instance.region == region
+            )
             return tuple(map(self._fleets.as_shown, known))
 
     def terminate(

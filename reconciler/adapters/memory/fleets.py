@@ -81,7 +81,7 @@ class MemoryFleets:
         """Return the fleet that AWS calls this in the region; None if there is none."""
         keys = (shown_id, id_in(region, shown_id))
         found = (self.records[key] for key in keys if key in self.records)
-        return next((each for each in found if each.shape.region == region), None)
+        return next((record for record in found if record.shape.region == region), None)
 
     def as_shown(self, instance: Instance) -> Instance:
         """Return the instance with the id of its fleet that AWS shows."""
@@ -141,9 +141,9 @@ class MemoryFleets:
         """
         missing = record.target - len(self.members(record))
         if missing < 0 and record.is_group:
-            for each in [e for e in self.members(record) if not e.protected][:-missing]:
-                self.chosen_by_group.append(each.id)
-                self.terminate(each.id)
+            for member in [m for m in self.members(record) if not m.protected][:-missing]:
+                self.chosen_by_group.append(member.id)
+                self.terminate(member.id)
         for _ in range(max(0, missing)):
             pool, code = self._pool_with_capacity(record)
             if pool is None:
@@ -176,7 +176,7 @@ class MemoryFleets:
         return self.refused_spot_pools.get(where) if code is None and spot else code
 
     def _in_zone(self, record: FleetRecord, zone: str) -> int:
-        return sum(each.zone == zone for each in self.members(record))
+        return sum(member.zone == zone for member in self.members(record))
 
     def _refuse(self, record: FleetRecord, code: str) -> None:
         record.errors.append(FleetEvent(at=self._clock.now(), code=code))
@@ -395,5 +395,5 @@ class MemoryFleets:
 
     def of_region(self, region: Region) -> list[FleetRecord]:
         """Return the region's fleets by name."""
-        found = [each for each in self.records.values() if each.shape.region == region]
+        found = [record for record in self.records.values() if record.shape.region == region]
         return sorted(found, key=lambda each: (each.shape.name, each.id))

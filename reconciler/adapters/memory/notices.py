@@ -82,7 +82,7 @@ class MemoryNotices:
         if self._wanted:
             self._held.update(self._messages.receive())
             self._messages.extend(self._held)
-        return tuple(sorted(notice for each in self._held.values() for notice in each))
+        return tuple(sorted(notice for notices in self._held.values() for notice in notices))
 
     def settle(
         self,
@@ -91,7 +91,7 @@ class MemoryNotices:
     ) -> None:
         """See ports.notices."""
         self._wanted = True
-        known = {each for each in messages if each in self._held}
+        known = {message for message in messages if message in self._held}
         for each in known:
             del self._held[each]
         if known:

@@ -113,8 +113,8 @@ class MemoryObjects:
     def _take_daemon_set(self, namespace: str, name: str) -> list[Pod]:
         """Forget a DaemonSet, if there is one, and return its pods, which are still there."""
         gone = [d for d in self.daemon_sets if (d.namespace, d.name) == (namespace, name)]
-        self.daemon_sets = [each for each in self.daemon_sets if each not in gone]
-        return [pod for each in gone for pod in self.owned(namespace, each.uid)]
+        self.daemon_sets = [daemon_set for daemon_set in self.daemon_sets if daemon_set not in gone]
+        return [pod for daemon_set in gone for pod in self.owned(namespace, daemon_set.uid)]
 
     def _run_daemon(self, daemon_set: DaemonSet, node: Node) -> None:
         """Create or remove the pod that a DaemonSet has on a node."""

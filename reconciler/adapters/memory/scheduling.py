@@ -26,7 +26,7 @@ def untolerated(taints: Iterable[Taint], tolerations: Collection[Toleration]) ->
     """Return whether there is a NoSchedule or NoExecute taint that no toleration matches."""
     return any(
         taint.effect != "PreferNoSchedule"
-        and not any(each.tolerates(taint) for each in tolerations)
+        and not any(toleration.tolerates(taint) for toleration in tolerations)
         for taint in taints
     )
 
@@ -127,7 +127,7 @@ def score(scoring: Scoring, node: Node, free: Free, pod: Pod) -> float:
         if not node.taints
         else sum(
             taint.effect == "PreferNoSchedule"
-            and not any(each.tolerates(taint) for each in pod.spec.tolerations)
+            and not any(toleration.tolerates(taint) for toleration in pod.spec.tolerations)
             for taint in node.taints
         )
     )
@@ -153,10 +153,10 @@ def pushed_out(node: Node, free: Free, on_node: Iterable[Pod], pod: Pod) -> list
         return None
     left, victims = dict(free), []
     balloons = [p for p in on_node if p.spec.priority < 0 and not p.finished and not p.deleting]
-    for each in sorted(balloons, key=lambda p: (p.spec.priority, p.key)):
+    for balloon in sorted(balloons, key=lambda p: (p.spec.priority, p.key)):
         if holds(left, pod):
             break
-        victims.append(each)
-        for key, value in each.spec.requests.items():
+        victims.append(balloon)
+        for key, value in balloon.spec.requests.items():
             left[key] = left.get(key, 0) + value
     return victims if holds(left, pod) else None

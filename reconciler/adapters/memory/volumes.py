@@ -137,7 +137,7 @@ class MemoryVolumes:
         for old, name in names.items():
             self.add(ClaimShape(namespace=made.key.namespace, name=name, storage_class=own[old],
                                 of_pod=True))  # fmt: skip
-        return replace(made, claims=tuple(names.get(each, each) for each in made.claims))
+        return replace(made, claims=tuple(names.get(claim, claim) for claim in made.claims))
 
     def _class_of(self, shape: ClaimShape) -> StorageClass:
         """Return the claim's class; the first claim of a class says what it is."""

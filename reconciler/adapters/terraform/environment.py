@@ -59,7 +59,7 @@ class TerraformEnvironment:
         around = {work_tree(module), work_tree(self.module.absolute())} - {None}
         checkouts = {module, *(each.resolve() for each in around if each)}
         places = [Path(path).expanduser().resolve(), (self.module / path).resolve()]
-        return any(place.is_relative_to(each) for place in places for each in checkouts)
+        return any(place.is_relative_to(checkout) for place in places for checkout in checkouts)
 
     def environment(self, own: Path) -> Mapping[str, str | None]:
         """Return settings that make Terraform behave the same on a laptop and in a pipeline.

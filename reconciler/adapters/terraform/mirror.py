@@ -85,8 +85,8 @@ def cli_config(sources: ProviderSources) -> str:
     """Return the CLI config with which Terraform installs only the AWS provider, from there."""
     only = f"    include = [{json.dumps(PROVIDER.as_posix())}]\n"
     methods = [
-        *(("filesystem_mirror", "path", str(each)) for each in sources.directories),
-        *(("network_mirror", "url", each) for each in sources.urls),
+        *(("filesystem_mirror", "path", str(directory)) for directory in sources.directories),
+        *(("network_mirror", "url", url) for url in sources.urls),
     ]
     blocks = [
         f"  {kind} {{\n    {key} = {json.dumps(value)}\n{only}  }}\n"

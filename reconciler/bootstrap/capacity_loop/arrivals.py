@@ -40,7 +40,7 @@ class Arrivals:
 
     def __call__(self, came: Arrival) -> None:
         """Take notices from any thread."""
-        ending = {each.instance for each in came.notices if each.has_begun}
+        ending = {notice.instance for notice in came.notices if notice.has_begun}
         known = [cloud.expect_end(ending) for cloud in self._clouds] if ending else []
-        if came.full or any(known) or any(each.kind not in CALM for each in came.notices):
+        if came.full or any(known) or any(notice.kind not in CALM for notice in came.notices):
             self._begin_cycle()

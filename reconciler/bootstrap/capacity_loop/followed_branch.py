@@ -96,7 +96,11 @@ class FollowedBranch:
     def turned(self, turn: Turn) -> None:
         """Show the result of the second loop's turn, and which of its configs are live."""
         progress = turn.progress
-        seen = None if progress is None else tuple(self._with_live(each) for each in progress)
+        seen = (
+            None
+            if progress is None
+            else tuple(self._with_live(cluster_progress) for cluster_progress in progress)
+        )
         self._capacity.board.second_loop_ended(turn.text, seen, failed=turn.failed)
 
     def plan_made(self, snapshot: Snapshot, plan: Plan) -> None:

@@ -91,7 +91,7 @@ def _of_zones(files: CloudFiles | None, config: SectorConfig) -> Iterator[Region
     ours = files.of_region(UNSTATED, cluster=config.cluster or "", groups=groups - {""})
     cloud = ours.observe([UNSTATED])
     zones = {zone for fleet in cloud.fleets if fleet.region == UNSTATED for zone in fleet.zones}
-    zones.update(each.zone for each in cloud.instances if each.region == UNSTATED)
+    zones.update(instance.zone for instance in cloud.instances if instance.region == UNSTATED)
     for zone in sorted(zones):
         region = _REGION_OF_ZONE.match(zone)
         if region is not None:

@@ -77,7 +77,11 @@ def encode(message: Message) -> bytes:
     if isinstance(message, BranchConfig):
         return msgspec.json.encode(_followed(message)) + b"\n"
     progress = message.progress
-    stages = None if progress is None else tuple(_progress(each) for each in progress)
+    stages = (
+        None
+        if progress is None
+        else tuple(_progress(cluster_progress) for cluster_progress in progress)
+    )
     turn = _Turn(text=_short(message.text), progress=stages, failed=message.failed)
     return msgspec.json.encode(turn) + b"\n"
 

@@ -112,7 +112,7 @@ def turn_of(outcome: GitopsReport | ReconcilerError) -> Turn:
     """Return the message about a turn of a replica that acts."""
     if isinstance(outcome, ReconcilerError):
         return Turn(text=f"failed: {outcome}", progress=None, failed=True)
-    states = [_state(each) for each in outcome.clusters]
+    states = [_state(cluster) for cluster in outcome.clusters]
     text = f"at {outcome.tip.short}: {', '.join(states) or 'no configs'}"
     return Turn(text=text, progress=outcome.progress, failed=outcome.push_refused)
 

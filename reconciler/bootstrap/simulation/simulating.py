@@ -186,7 +186,7 @@ def writable(out: str | None) -> Iterator[None]:
     if out == "":
         raise UsageError("--out", "is empty", "name a directory for the report")
     folders = [] if out is None else [Path(out), *Path(out).parents]
-    made = [each for each in folders if not each.exists()]
+    made = [folder for folder in folders if not folder.exists()]
     try:
         if out is not None:
             _assert_writable(out)

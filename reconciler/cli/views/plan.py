@@ -79,8 +79,8 @@ def _held(plan: Plan) -> None:
 def _placements(plan: Plan) -> None:
     """Print one line per place where pods will run: new nodes first, then existing ones."""
     places: dict[tuple[int, str, str, str, int], list[Placement]] = {}
-    for each in plan.placements:
-        places.setdefault(_place(each), []).append(each)
+    for placement in plan.placements:
+        places.setdefault(_place(placement), []).append(placement)
     if not places:
         return
     print_text("\n")
@@ -108,8 +108,8 @@ def _named(place: tuple[int, str, str, str, int]) -> tuple[str, str, str]:
 
 def _pods(found: list[Placement]) -> str:
     named = [
-        str(each.pod) + (f" (from {each.moved_from})" if each.moved_from else "")
-        for each in found[:PODS_NAMED]
+        str(placement.pod) + (f" (from {placement.moved_from})" if placement.moved_from else "")
+        for placement in found[:PODS_NAMED]
     ]
     more = len(found) - PODS_NAMED
     return ", ".join(named) + (f" and {more} more" if more > 0 else "")

@@ -133,7 +133,7 @@ def _distinct_ends(names: Sequence[str]) -> Sequence[str]:
     """Return the ends of paths: as many of their parts as distinguish all of them."""
     parts = [Path(name).parts or (name,) for name in names]
     longest = max(map(len, parts))
-    ends = ([str(Path(*each[-n:])) for each in parts] for n in range(1, longest + 1))
+    ends = ([str(Path(*part[-n:])) for part in parts] for n in range(1, longest + 1))
     return next((found for found in ends if len(set(found)) == len(set(names))), names)
 
 

@@ -128,17 +128,17 @@ def _fleets(fleets: Sequence[Json]) -> RenderableType:
         (*columns, "note"),
         (
             [
-                each["fleet"],
-                each["region"],
-                each["state"],
-                each["joined"],
-                each["launching"],
-                each["requested"],
-                each["wanted"],
-                f"{each['hourly_usd']:.2f}",
-                _fleet_note(each),
+                fleet["fleet"],
+                fleet["region"],
+                fleet["state"],
+                fleet["joined"],
+                fleet["launching"],
+                fleet["requested"],
+                fleet["wanted"],
+                f"{fleet['hourly_usd']:.2f}",
+                _fleet_note(fleet),
             ]
-            for each in fleets
+            for fleet in fleets
         ),
         numbers=frozenset({"joined", "launching", "requested", "target", "usd/h"}),
     )
@@ -157,7 +157,7 @@ def _fleet_note(fleet: Json) -> str:
 def _sums(plan: Json, fleets: Sequence[Json]) -> str:
     none, pending = plan["pods_unplaceable"], plan["pods_pending"]
     cost = plan["cost"]
-    spent = sum(each["hourly_usd"] for each in fleets)
+    spent = sum(fleet["hourly_usd"] for fleet in fleets)
     without_sector = plan.get("pods_without_sector", 0)  # an older program does not say
     return (
         f"{pending} pending: {pending - none} waiting for nodes, {none} that no fleet can run; "
@@ -202,7 +202,7 @@ def _workloads(status: Json) -> Iterator[RenderableType]:
 
 
 def _why(workload: Json) -> str:
-    codes = ", ".join(dict.fromkeys(each["code"] for each in workload["reasons"]))
+    codes = ", ".join(dict.fromkeys(reason["code"] for reason in workload["reasons"]))
     return f"{codes}: {workload['because']}" if codes else str(workload["because"])
 
 
@@ -225,7 +225,7 @@ def _steps(status: Json) -> Iterator[RenderableType]:
     if steps:
         at = _short_times(status)
         yield Text()
-        rows = ([at(each["at"]), each["what"], each["why"]] for each in steps[:STEPS_MAX])
+        rows = ([at(step["at"]), step["what"], step["why"]] for step in steps[:STEPS_MAX])
         yield _table(("next", "what", "why"), rows)
 
 
@@ -236,9 +236,9 @@ def _actions(status: Json) -> Iterator[RenderableType]:
         yield Text()
         columns = ("outcome", "policy", "because")
         rows = (
-            [at(each["at"]), each["action"], each["subject"], _region_of(each)]
-            + [each[key] for key in columns]
-            for each in actions[:ACTIONS_MAX]
+            [at(action["at"]), action["action"], action["subject"], _region_of(action)]
+            + [action[key] for key in columns]
+            for action in actions[:ACTIONS_MAX]
         )
         yield _table(("last actions", "action", "subject", "region", *columns), rows)
 

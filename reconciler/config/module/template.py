@@ -24,7 +24,7 @@ def overrides_fit(fleet: WrittenFleet) -> Iterator[Problem]:
             yield fleet.problem(MODULE_VALUE, "overrides", message)
         return
     types = set(fleet.fleet.instance_types)
-    named = {each.instance_type or own or "none" for each in overrides}
+    named = {override.instance_type or own or "none" for override in overrides}
     if named != types:
         message = (
             f"overrides must launch the fleet's instance types ({', '.join(sorted(types))}), not"
@@ -32,7 +32,8 @@ def overrides_fit(fleet: WrittenFleet) -> Iterator[Problem]:
         )
         yield fleet.problem(MODULE_VALUE, "overrides", message)
     pools = [
-        (each.instance_type or own, each.subnet_id, each.availability_zone) for each in overrides
+        (override.instance_type or own, override.subnet_id, override.availability_zone)
+        for override in overrides
     ]
     if len(set(pools)) < len(pools):
         message = "overrides must have each instance type in a subnet or zone once"
@@ -65,7 +66,11 @@ def templates_once(fleets: Sequence[WrittenFleet]) -> Iterator[Problem]:
             f"the launch template {quoted(name)} would belong to {', '.join(sorted(sharing))}; each"
             " fleet needs one of its own"
         )
-        stating = [each for each in sharing.values() if each.text("launch_template_name")]
+        stating = [
+            written_fleet
+            for written_fleet in sharing.values()
+            if written_fleet.text("launch_template_name")
+        ]
         first = next(iter(stating or sharing.values()))
         yield first.problem(MODULE_VALUE, "launch_template_name", message)
 
@@ -105,7 +110,7 @@ def tags_name_no_other_cluster(fleet: WrittenFleet) -> Iterator[Problem]:
     stated = {
         "launch_template_tags": [(fleet.value("launch_template_tags") or {}).get("cluster")],
         "tag_specifications": [each.tags.get("cluster") for each in specified],
-        "group_tags": [each.value for each in group_tags if each.key == "cluster"],
+        "group_tags": [group_tag.value for group_tag in group_tags if group_tag.key == "cluster"],
     }
     for key, values in stated.items():
         others = [value for value in values if value not in {None, cluster}]

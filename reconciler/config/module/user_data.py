@@ -79,7 +79,7 @@ def _kubelet_flags(fleet: ResolvedFleet) -> list[str]:
     variables = fleet.terraform
     flags = [f"--node-labels={_pairs(fleet.labels, '=')}"]
     if fleet.taints:
-        taints = ",".join(f"{each.key}={each.value}:{each.effect}" for each in fleet.taints)
+        taints = ",".join(f"{taint.key}={taint.value}:{taint.effect}" for taint in fleet.taints)
         flags.append(f"--register-with-taints={taints}")
     if variables.get("max_pods"):
         flags.append(f"--max-pods={variables['max_pods']}")

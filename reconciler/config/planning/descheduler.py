@@ -23,7 +23,7 @@ def descheduler_settings(config: stated.Descheduler) -> planner.DeschedulerSetti
     if of_file is not None:
         profiles = of_file.profiles
     return planner.DeschedulerSettings(
-        profiles=tuple(_profile(each) for each in profiles),
+        profiles=tuple(_profile(profile) for profile in profiles),
         interval_seconds=config.interval_seconds,
         nodes=parse_node_selector(of_file.node_selector) if of_file is not None else None,
         per_node_max=config.max_evictions_per_node,
@@ -195,7 +195,11 @@ def _selector(selector: stated.LabelSelector | None) -> LabelSelector | None:
     return LabelSelector(
         match_labels=FrozenMap(selector.match_labels),
         match_expressions=tuple(
-            Requirement(key=each.key, operator=each.operator, values=each.values)
-            for each in selector.match_expressions
+            Requirement(
+                key=match_expression.key,
+                operator=match_expression.operator,
+                values=match_expression.values,
+            )
+            for match_expression in selector.match_expressions
         ),
     )

@@ -16,7 +16,9 @@ def check_groups_once(document: Document) -> Iterator[Problem]:
         if group is None or fleet.entry.text("provider") != "asg":
             continue
         others = owners.setdefault(group, [])
-        first = next((each for each in others if _meet(document, fleet, each)), None)
+        first = next(
+            (fleet_node for fleet_node in others if _meet(document, fleet, fleet_node)), None
+        )
         if first is not None:
             message = (
                 f"Auto Scaling group {quoted(group)} already belongs to fleet"
@@ -37,7 +39,7 @@ def _meet(document: Document, one: FleetNode, other: FleetNode) -> bool:
 def _regions(document: Document, fleet: FleetNode) -> frozenset[str]:
     """Return the fleet's Regions as in `ResolvedFleet.regions`; none when nothing names any."""
     levels = (fleet.entry, fleet.sector, document.root)
-    named = ({text_of(item.value) or "" for _, item in each.items("regions")} for each in levels)
+    named = ({text_of(item.value) or "" for _, item in level.items("regions")} for level in levels)
     stated = next(filter(None, named), set[str]())
     zone = fleet.entry.text("zone")
     of_zone = {region for region in stated if zone and region and zone.startswith(region)}

@@ -65,7 +65,9 @@ def _single_names(document: Document) -> Iterator[tuple[Location, str]]:
     for index, item in document.root.items("allow_destroy"):
         named = text_of(item.value)
         # A fleet without a `fleet` tag, from a hand-written module, is named by its address.
-        if named is not None and not any(each in named for each in _FLEET_ADDRESSES):
+        if named is not None and not any(
+            fleet_address in named for fleet_address in _FLEET_ADDRESSES
+        ):
             yield ("allow_destroy", index), named
 
 

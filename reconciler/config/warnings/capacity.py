@@ -65,7 +65,7 @@ def all_reserved(subject: Subject) -> Iterator[Problem]:
 def _leaves_nothing(settings: PlannerSettings, fleet: FleetSettings, resource: str) -> bool:
     """Return whether the config's reserve is as large as one of the fleet's types, or larger."""
     reserved = settings.reserve.of(fleet.provider).amounts.get(resource, 0)
-    return any(0 < each.resources.get(resource, 0) <= reserved for each in fleet.options)
+    return any(0 < option.resources.get(resource, 0) <= reserved for option in fleet.options)
 
 
 def limit_below_minima(subject: Subject) -> Iterator[Problem]:

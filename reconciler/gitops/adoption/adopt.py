@@ -89,7 +89,11 @@ def adopt(
         groups=groups,
         described={group.id: group for group in described},
         catalogue=catalogue,
-        users=Counter(each.template.id for each in (*fleets, *described) if each.template),
+        users=Counter(
+            fleet_description.template.id
+            for fleet_description in (*fleets, *described)
+            if fleet_description.template
+        ),
     )
     found, left_out = _chosen(existing, stated)
     document = config_document(cluster, region, list(found.values()), stated)
@@ -177,7 +181,11 @@ def _fleet_names(config: SectorConfig) -> tuple[str, ...]:
 def _to_import(config: SectorConfig, found: Mapping[str, AdoptedFleet]) -> Sequence[AdoptedFleet]:
     """Return those that the rendered root makes, if their launch template is imported too."""
     rendered = root_module_of(config).fleets
-    return [each for name, each in found.items() if name in rendered and each.has_template]
+    return [
+        adopted_fleet
+        for name, adopted_fleet in found.items()
+        if name in rendered and adopted_fleet.has_template
+    ]
 
 
 def _taken_over(one: AdoptedFleet, group: FleetDescription, existing: _Existing) -> AdoptedFleet:
@@ -213,20 +221,22 @@ def _all_found(
     shared = existing.shares_template
     looks = [
         (
-            each.id,
-            bool(known_kind(each)),
-            partial(fleet_found, each, cluster=existing.cluster, shared=shared(each)),
+            fleet.id,
+            bool(known_kind(fleet)),
+            partial(fleet_found, fleet, cluster=existing.cluster, shared=shared(fleet)),
         )
-        for each in existing.fleets.values()
+        for fleet in existing.fleets.values()
     ]
     described = existing.described
     looks += [
         (
-            each.id,
-            bool(auto_scaling.known_kind(each)),
-            partial(auto_scaling.group_found, each, all_spot=_is_all_spot(described.get(each.id))),
+            group.id,
+            bool(auto_scaling.known_kind(group)),
+            partial(
+                auto_scaling.group_found, group, all_spot=_is_all_spot(described.get(group.id))
+            ),
         )
-        for each in existing.groups
+        for group in existing.groups
     ]
     known = dict(kinds)
     for each_id, _, look in sorted(looks, key=lambda look: not look[1]):
@@ -254,10 +264,14 @@ def _clash(
     if kind != one.kind:
         return f"sector {one.sector} is of kind {kind}, this of {one.kind}"
     size = one.entry["size"]
-    for each in found.values():
-        both = {each.kind, one.kind}
-        if each.own_size and each.entry["size"] == size and not both <= {one.kind, *BUILT_IN_KINDS}:
-            return f"size {size} is of kind {each.kind} already, this of {one.kind}"
+    for adopted_fleet in found.values():
+        both = {adopted_fleet.kind, one.kind}
+        if (
+            adopted_fleet.own_size
+            and adopted_fleet.entry["size"] == size
+            and not both <= {one.kind, *BUILT_IN_KINDS}
+        ):
+            return f"size {size} is of kind {adopted_fleet.kind} already, this of {one.kind}"
     return None
 
 
@@ -273,13 +287,13 @@ def _fault(cluster: str, one: AdoptedFleet) -> str:
 
 def _import_blocks(found: Sequence[AdoptedFleet]) -> bytes:
     blocks = []
-    for each in found:
-        is_group = each.entry.get("provider") == "asg"
+    for adopted_fleet in found:
+        is_group = adopted_fleet.entry.get("provider") == "asg"
         call, kind = ("group", GROUP) if is_group else ("fleet", FLEET)
-        module = f"module.fleets.module.{call}[{to_hcl(each.name)}]"
-        blocks.append((f"{module}.{kind}.this", each.fleet_id))
-        if each.has_template:
-            blocks.append((f"{module}.aws_launch_template.this", each.template_id))
+        module = f"module.fleets.module.{call}[{to_hcl(adopted_fleet.name)}]"
+        blocks.append((f"{module}.{kind}.this", adopted_fleet.fleet_id))
+        if adopted_fleet.has_template:
+            blocks.append((f"{module}.aws_launch_template.this", adopted_fleet.template_id))
     if not blocks:
         return b""
     texts = [f"import {{\n  to = {to}\n  id = {to_hcl(each_id)}\n}}\n" for to, each_id in blocks]

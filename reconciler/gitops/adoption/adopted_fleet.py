@@ -222,10 +222,10 @@ def _node_variables(fleet: FleetDescription, boot: FirstBoot) -> dict[str, Any]:
         "ami_type": boot.ami_type if boot.ami_type != "AL2023" else None,
         "spot_allocation_strategy": _unless_default(_strategy(fleet), "price-capacity-optimized"),
         "node_labels": {k: v for k, v in boot.labels.items() if k not in OURS},
-        "node_taints": [dict(each) for each in boot.taints if not _is_lifecycle(each, fleet)],
+        "node_taints": [dict(taint) for taint in boot.taints if not _is_lifecycle(taint, fleet)],
         **boot.variables,
     }
-    if any(_is_lifecycle(each, fleet) for each in boot.taints):
+    if any(_is_lifecycle(taint, fleet) for taint in boot.taints):
         found["on_demand_prefer_no_schedule_taint"] = True
     return {key: value for key, value in found.items() if value}
 

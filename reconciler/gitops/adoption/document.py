@@ -43,8 +43,8 @@ def config_document(
             it says of a fleet overrides what is found.
     """
     sizes = {**_sizes(found), **mapping(base.get("sizes"))}
-    found = [_with_types(each, sizes) for each in _with_all_subnets(found)]
-    shared = _common(found, [each.terraform for each in found])
+    found = [_with_types(entry, sizes) for entry in _with_all_subnets(found)]
+    shared = _common(found, [adopted_fleet.terraform for adopted_fleet in found])
     head: Document = {"cluster": cluster}
     if region:
         head["regions"] = [region]
@@ -61,11 +61,11 @@ def config_document(
 def _sizes(found: Sequence[AdoptedFleet]) -> Document:
     """Return the own sizes; one that sectors of several kinds use has no kind."""
     sizes: Document = {}
-    for each in found:
-        if each.own_size is None:
+    for adopted_fleet in found:
+        if adopted_fleet.own_size is None:
             continue
-        size = sizes.setdefault(each.entry["size"], dict(each.own_size))
-        if size.get("kind") != each.own_size["kind"]:
+        size = sizes.setdefault(adopted_fleet.entry["size"], dict(adopted_fleet.own_size))
+        if size.get("kind") != adopted_fleet.own_size["kind"]:
             size.pop("kind", None)
     return sizes
 
@@ -81,22 +81,26 @@ def _with_types(found: AdoptedFleet, sizes: Mapping[str, Any]) -> AdoptedFleet:
 def _sectors(
     found: Sequence[AdoptedFleet], shared: Mapping[str, Any], base: Mapping[str, Any]
 ) -> Document:
-    names = dict.fromkeys([*base, *(each.sector for each in found)])
+    names = dict.fromkeys([*base, *(adopted_fleet.sector for adopted_fleet in found)])
     return {
-        name: _sector([each for each in found if each.sector == name], shared, base.get(name))
+        name: _sector(
+            [adopted_fleet for adopted_fleet in found if adopted_fleet.sector == name],
+            shared,
+            base.get(name),
+        )
         for name in names
     }
 
 
 def _sector(found: Sequence[AdoptedFleet], shared: Mapping[str, Any], base: Any) -> Document:
     known = mapping(base)
-    rest = [_without(each.terraform, shared) for each in found]
+    rest = [_without(adopted_fleet.terraform, shared) for adopted_fleet in found]
     common = _common(found, rest)
     sector: Document = {"kind": found[0].kind} if found else {}
     sector |= {key: value for key, value in known.items() if key not in {"fleets", "terraform"}}
     if common:
         sector["terraform"] = {**common, **mapping(known.get("terraform"))}
-    entries = [dict(each) for each in known.get("fleets") or () if isinstance(each, Mapping)]
+    entries = [dict(fleet) for fleet in known.get("fleets") or () if isinstance(fleet, Mapping)]
     sector["fleets"] = _entries(entries, found, [_without(own, common) for own in rest])
     return sector
 
@@ -106,9 +110,11 @@ def _entries(
 ) -> list[Document]:
     """Return the written entries, completed; then those that only EC2 has."""
     live = {}
-    for each, variables in zip(found, own, strict=True):
-        key = _identity(each.entry)
-        live[key] = dict(each.entry) | ({"terraform": dict(variables)} if variables else {})
+    for adopted_fleet, variables in zip(found, own, strict=True):
+        key = _identity(adopted_fleet.entry)
+        live[key] = dict(adopted_fleet.entry) | (
+            {"terraform": dict(variables)} if variables else {}
+        )
     entries = [_completed(e, live.pop(_identity(e), {})) for e in written]
     return [*entries, *live.values()]
 
@@ -133,8 +139,8 @@ def _with_all_subnets(found: Sequence[AdoptedFleet]) -> list[AdoptedFleet]:
     The module picks those of the zone; where fleets disagree about a zone nothing is changed.
     """
     everywhere: dict[str, str] = {}
-    for each in found:
-        for zone, subnet in mapping(each.terraform.get("private_subnet_ids")).items():
+    for adopted_fleet in found:
+        for zone, subnet in mapping(adopted_fleet.terraform.get("private_subnet_ids")).items():
             if everywhere.setdefault(zone, subnet) != subnet:
                 return list(found)
     return [
@@ -151,9 +157,19 @@ def _common(found: Sequence[AdoptedFleet], stated: Sequence[Mapping[str, Any]]) 
     Fleets that Terraform does not manage state only what planning needs, so only such variables
     must be the same for them.
     """
-    pairs = [(each, own) for each, own in zip(found, stated, strict=True) if each.terraform]
-    shared = _shared([own for each, own in pairs if each.entry.get("managed", True)])
-    others = [own for each, own in zip(found, stated, strict=True) if "managed" in each.entry]
+    pairs = [
+        (adopted_fleet, own)
+        for adopted_fleet, own in zip(found, stated, strict=True)
+        if adopted_fleet.terraform
+    ]
+    shared = _shared(
+        [own for adopted_fleet, own in pairs if adopted_fleet.entry.get("managed", True)]
+    )
+    others = [
+        own
+        for adopted_fleet, own in zip(found, stated, strict=True)
+        if "managed" in adopted_fleet.entry
+    ]
     if others:
         for_all = _shared([shared, *others])
         shared = {k: v for k, v in shared.items() if k not in FOR_PLANNING} | for_all

@@ -76,7 +76,9 @@ def _labels(tags: Labels) -> dict[str, str]:
 def _taints(tags: Labels) -> list[Taint]:
     """Return the taints of tags that nodes can have."""
     return [
-        each for each in tagged_taints(tags) if not any(malformed("taint", each.key, each.value))
+        tagged_taint
+        for tagged_taint in tagged_taints(tags)
+        if not any(malformed("taint", tagged_taint.key, tagged_taint.value))
     ]
 
 
@@ -143,7 +145,7 @@ def _odd(tags: Labels) -> Iterator[str]:
     for key, value in template_tags(tags, "label/").items():
         if key not in OURS:
             faults[f"label/{key}"] = "; ".join(malformed("label", key, value))
-    taints = {each.key: each for each in tagged_taints(tags)}
+    taints = {tagged_taint.key: tagged_taint for tagged_taint in tagged_taints(tags)}
     for key in template_tags(tags, "taint/"):
         found = taints.get(key)
         faults[f"taint/{key}"] = (

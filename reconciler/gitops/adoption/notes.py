@@ -184,7 +184,7 @@ def _of_template(fleet: FleetDescription, variables: Mapping[str, Any]) -> Itera
             "IMDSv1 stays allowed on its nodes (metadata_options): a pod can take the node's role;"
             " drop the key for IMDSv2 with one hop, once nothing on the nodes needs more"
         )
-    if any(each.get("encrypted") is not True for each in variables.get("volumes", ())):
+    if any(volume.get("encrypted") is not True for volume in variables.get("volumes", ())):
         yield (
             "its volumes are not stated to be encrypted (volumes): the account's default decides;"
             " drop the key for one encrypted volume"
@@ -219,9 +219,9 @@ def _of_tags(
         )
     data = fleet.template.data if fleet.template else {}
     tagged = [
-        tags_as_mapping(each.get("Tags"))
-        for each in mappings(data.get("TagSpecifications"))
-        if each.get("ResourceType") == "instance"
+        tags_as_mapping(mapping.get("Tags"))
+        for mapping in mappings(data.get("TagSpecifications"))
+        if mapping.get("ResourceType") == "instance"
     ]
     # Nodes of a group are ended by a right to the group.
     named = any(tags.get("cluster") == identity.cluster for tags in tagged)

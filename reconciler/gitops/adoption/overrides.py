@@ -34,8 +34,8 @@ def override_variables(fleet: FleetDescription, zone: str) -> dict[str, Any]:
     )
     if made != fleet.overrides:
         variables["overrides"] = [
-            {key: _whole(value) for key, value in asdict(each).items() if value is not None}
-            for each in fleet.overrides
+            {key: _whole(value) for key, value in asdict(override).items() if value is not None}
+            for override in fleet.overrides
         ]
     return variables
 
@@ -43,8 +43,8 @@ def override_variables(fleet: FleetDescription, zone: str) -> dict[str, Any]:
 def _prices(overrides: Sequence[OverrideDescription]) -> dict[str, str]:
     """Return price limits by instance type, of types with the same limit everywhere."""
     found: dict[str, set[str | None]] = {}
-    for each in overrides:
-        found.setdefault(each.instance_type or "", set()).add(each.max_price)
+    for override in overrides:
+        found.setdefault(override.instance_type or "", set()).add(override.max_price)
     return {
         name: price
         for name, limits in found.items()

@@ -73,7 +73,7 @@ def adopt_programs(files: Sequence[tuple[str, str]]) -> AdoptedPrograms:
 
 def _says_something(part: str) -> bool:
     """Return whether a document is more than blanks and comments."""
-    return any(each.strip() and not each.lstrip().startswith("#") for each in part.splitlines())
+    return any(line.strip() and not line.lstrip().startswith("#") for line in part.splitlines())
 
 
 def _read(name: str, line: int, part: str) -> Document:
@@ -232,7 +232,7 @@ def _described(document: Document) -> str:
         return "a document without `kind`"
     metadata = document.get("metadata")
     name = str(metadata.get("name") or "") if isinstance(metadata, Mapping) else ""
-    images = sorted({str(each.get("image", "")) for each in _containers(document)} - {""})
+    images = sorted({str(container.get("image", "")) for container in _containers(document)} - {""})
     return f"{kind} {name}".rstrip() + (f" with {_first_names(images)}" if images else "")
 
 

@@ -40,14 +40,14 @@ def own_size_of(
     known = [catalogue[name] for name in types if name in catalogue]
     if not known:
         return {"kind": kind, "cpu": 1, "memory": "1Gi", "instance_types": list(types)}
-    cpu_milli = min(each.cpu_milli for each in known)
+    cpu_milli = min(instance_type.cpu_milli for instance_type in known)
     made: dict[str, Any] = {
         "kind": kind,
         "cpu": cpu_milli // 1000 if cpu_milli % 1000 == 0 else f"{cpu_milli}m",
         "memory": f"{min(each.memory_bytes for each in known) // 2**20}Mi",
         "instance_types": list(types),
     }
-    gpus = min(each.gpus for each in known)
+    gpus = min(instance_type.gpus for instance_type in known)
     return {**made, "extended": {"nvidia.com/gpu": gpus}} if gpus else made
 
 

@@ -207,8 +207,11 @@ def _metadata(options: Data) -> dict[str, Any]:
 
 def _tag_specifications(specifications: Sequence[Data], own: Data) -> dict[str, Any]:
     stated = [
-        {"resource_type": each.get("ResourceType", ""), "tags": tags_as_mapping(each.get("Tags"))}
-        for each in specifications
+        {
+            "resource_type": specification.get("ResourceType", ""),
+            "tags": tags_as_mapping(specification.get("Tags")),
+        }
+        for specification in specifications
     ]
     made = [{"resource_type": each, "tags": dict(own)} for each in ("instance", "volume")]
     return {} if stated == made else {"tag_specifications": stated}

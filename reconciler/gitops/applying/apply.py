@@ -162,19 +162,21 @@ class Apply:
         if blind:
             raise Refused(blind[0].where, f"{blind[0].code}: {blind[0].message}")
         left = {fleet.address: nodes.get(fleet.fleet_id, ()) for fleet in removals}
-        waits = [each for each in removals if left[each.address] or each.capacity_before]
-        ready = [each for each in removals if each not in waits]
+        waits = [
+            removal for removal in removals if left[removal.address] or removal.capacity_before
+        ]
+        ready = [removal for removal in removals if removal not in waits]
         only = _with_their_modules(whole, ready)
         if only:
             self._remove(whole, only, [f for f in _ended(whole) if f not in ready])
         held = {*only, *_with_their_modules(whole, waits)}
         found = resources_to_apply(whole)
         finished = FinishedRemovals(
-            removed=tuple(sorted(removed_name(each) for each in ready)),
+            removed=tuple(sorted(removed_name(planned_fleet) for planned_fleet in ready)),
             waiting=tuple(
-                sorted(f"{each.name} {not_drained(each, left[each.address])}" for each in waits)
+                sorted(f"{wait.name} {not_drained(wait, left[wait.address])}" for wait in waits)
             ),
-            others=sum(each.address not in held for each in found),
+            others=sum(resource.address not in held for resource in found),
         )
         if finished.complete and (only or changes_outputs(whole)):
             self._write_outputs()
@@ -196,10 +198,10 @@ class Apply:
         """Plan the removal of exactly these addresses, and apply it if it does nothing else."""
         file = self._plan_part(only, kept)
         shown = self.terraform.show_json(file)
-        for each in resources_to_apply(shown):
-            if each.step != "delete" or each.address not in only:
+        for resource in resources_to_apply(shown):
+            if resource.step != "delete" or resource.address not in only:
                 raise Conflict(
-                    each.address, "would change along with a removal", "plan and approve it"
+                    resource.address, "would change along with a removal", "plan and approve it"
                 )
         self._partial_plan(file, shown, whole, frozenset())
 
@@ -225,9 +227,9 @@ class Apply:
         if not reasons:
             return _Waiting(reasons=(), addresses=frozenset())
         found = resources_to_apply(shown)
-        modules = {each.module for each in found if each.address in reasons} - {""}
-        held = {each.address for each in found if each.module in modules} | set(reasons)
-        if all(each.address in held for each in found):
+        modules = {resource.module for resource in found if resource.address in reasons} - {""}
+        held = {resource.address for resource in found if resource.module in modules} | set(reasons)
+        if all(resource.address in held for resource in found):
             first, *more = sorted(reasons.values())
             name, _, what = first.partition(" ")
             others = f" (and {counted_noun(len(more), 'more fleet')})" if more else ""
@@ -383,9 +385,13 @@ def _with_their_modules(
     """Return addresses of removed fleets and of what is removed with them, such as templates."""
     going = {fleet.address for fleet in removals}
     found = resources_to_apply(shown)
-    modules = {each.module for each in found if each.address in going} - {""}
+    modules = {resource.module for resource in found if resource.address in going} - {""}
     return tuple(
-        sorted(each.address for each in found if each.address in going or each.module in modules)
+        sorted(
+            resource.address
+            for resource in found
+            if resource.address in going or resource.module in modules
+        )
     )
 
 

@@ -160,7 +160,7 @@ def group_tags(cluster: str, name: str, variables: Mapping[str, Any]) -> dict[st
         "kind": variables["node_pool_kind"],
         "lifecycle": "Ec2Spot" if spot else "OnDemand",
     }
-    taints = [Taint(**each) for each in variables.get("node_taints", ())]
+    taints = [Taint(**node_taint) for node_taint in variables.get("node_taints", ())]
     if variables.get("on_demand_prefer_no_schedule_taint") and not spot:
         taints.append(Taint(key="lifecycle", value="OnDemand", effect="PreferNoSchedule"))
     template = node_template_tags(labels, taints, variables.get("node_resources", {}))

@@ -184,10 +184,10 @@ def _version(text: str) -> tuple[tuple[int, ...], int, int, int]:
     parts = release[0].split(".") if release else []
     while parts and not parts[-1].strip("0"):
         parts.pop()  # 1.2 and 1.2.0 are one version
-    if len(parts) > _NUMBERS_MAX or any(len(each) > _VERSION_DIGITS_MAX for each in parts):
+    if len(parts) > _NUMBERS_MAX or any(len(part) > _VERSION_DIGITS_MAX for part in parts):
         return (), 0, 0, 0
     post = int(after[1]) if after else -1
-    return tuple(int(each) for each in parts), _STAGES.index(stage), number, post
+    return tuple(int(part) for part in parts), _STAGES.index(stage), number, post
 
 
 def _is_newer_build(ours: str, theirs: str) -> bool | None:

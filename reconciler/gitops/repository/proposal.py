@@ -40,7 +40,9 @@ class Proposal:
     @property
     def files(self) -> dict[str, bytes]:
         """Return every rendered file by its path."""
-        return {each.path: each.content for each in self.changes if each.content is not None}
+        return {
+            change.path: change.content for change in self.changes if change.content is not None
+        }
 
 
 def propose(
@@ -150,12 +152,12 @@ def _places(root: RootModule, variables: Mapping[str, Any], queue_url: str) -> I
     """
     overrides: Sequence[Mapping[str, Any]] = variables.get("overrides", ())
     subnets = {*variables.get("private_subnet_ids", {}).values()}
-    subnets |= {each["subnet_id"] for each in overrides if each.get("subnet_id")}
+    subnets |= {override["subnet_id"] for override in overrides if override.get("subnet_id")}
     yield from sorted(subnets)
     tags = variables.get("subnet_tags", {})
     if subnets or not (tags or overrides):
         return
-    zones = sorted({str(each.get("availability_zone") or "any zone") for each in overrides})
+    zones = sorted({str(override.get("availability_zone") or "any zone") for override in overrides})
     selected = ", ".join([*(f"{key}={value}" for key, value in sorted(tags.items())), *zones])
     groups = {variables.get("security_group_id", ""), *variables.get("security_group_ids", ())}
     account = [

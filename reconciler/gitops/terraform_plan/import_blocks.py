@@ -64,7 +64,13 @@ def gone_imports(text: str, values: Mapping[str, Any]) -> tuple[Finding, ...]:
         key: "group" if mapping(fleet).get("auto_scaling_group") else "fleet"
         for key, fleet in fleets.items()
     }
-    gone = sorted({each.key for each in import_blocks(text) if calls.get(each.key) != each.call})
+    gone = sorted(
+        {
+            import_block.key
+            for import_block in import_blocks(text)
+            if calls.get(import_block.key) != import_block.call
+        }
+    )
     if not gone:
         return ()
     more = f" and {len(gone) - 3} more" if len(gone) > 3 else ""
@@ -82,8 +88,8 @@ def done_imports(module: Path, shown: TerraformPlanJson) -> tuple[Finding, ...]:
     if not file.is_file() or file.stat().st_size > _BYTES_MAX:
         return ()
     blocks = import_blocks(file.read_text(encoding="utf-8", errors="replace"))
-    importing = {each.address for each in resources(shown) if each.importing}
-    if not blocks or any(each.address in importing for each in blocks):
+    importing = {resource.address for resource in resources(shown) if resource.importing}
+    if not blocks or any(block.address in importing for block in blocks):
         return ()
     text = "everything that it names is in the state: remove the file"
     return (warning("import/done", IMPORTS, text),)

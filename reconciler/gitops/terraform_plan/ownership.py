@@ -37,26 +37,27 @@ def _other_cluster(plan: TerraformPlanJson) -> Iterator[Finding]:
     go of it is no harm, nor to give the root's own launch template the root's own tag.
     """
     root = root_cluster(plan)
-    for each in resources(plan):
-        there, later = (tags_of(tags).get("cluster") for tags in (each.before, each.after))
+    for resource in resources(plan):
+        there, later = (tags_of(tags).get("cluster") for tags in (resource.before, resource.after))
         here = root or later
-        touched = each.importing or (each.is_changed and each.step != "forget")
+        touched = resource.importing or (resource.is_changed and resource.step != "forget")
         message = ""
-        if there and there != here and not _gets_own_tag(each, root):
+        if there and there != here and not _gets_own_tag(resource, root):
             cure = "take it out of imports.tf"
-            if not each.importing:
+            if not resource.importing:
                 cure = f"name {there} as the cluster again; or, if it is of {here}, set that tag"
                 cure += f" to {here} in AWS and in the config; or let go of it: terraform state rm"
-                cure += f" '{each.address}'"
-            message = f"{each.importing or each.before.get('id')} has the tag cluster={there}, and"
-            message += f" this root module is of {here}: {cure}"
+                cure += f" '{resource.address}'"
+            named = resource.importing or resource.before.get("id")
+            message = f"{named} has the tag cluster={there}, and this root module is of {here}: "
+            message += cure
         elif later and later != here:
             message = (
                 f"would have the tag cluster={later}, and this root module is of {here}: state"
             )
             message += f" cluster: {here} where the config states its tags"
-        if each.type in {FLEET, GROUP, LAUNCH_TEMPLATE} and touched and here and message:
-            yield refusal("cluster/foreign", each.address, message)
+        if resource.type in {FLEET, GROUP, LAUNCH_TEMPLATE} and touched and here and message:
+            yield refusal("cluster/foreign", resource.address, message)
 
 
 def _gets_own_tag(resource: PlannedResource, root: str) -> bool:

@@ -144,17 +144,22 @@ def resources(plan: TerraformPlanJson) -> tuple[PlannedResource, ...]:
 
 def changed_resources(plan: TerraformPlanJson) -> tuple[PlannedResource, ...]:
     """Return those of `resources` that the plan changes."""
-    return tuple(each for each in resources(plan) if each.is_changed)
+    return tuple(resource for resource in resources(plan) if resource.is_changed)
 
 
 def resources_to_apply(plan: TerraformPlanJson) -> tuple[PlannedResource, ...]:
     """Return those of `resources` that an apply changes or imports."""
-    return tuple(each for each in resources(plan) if each.is_changed or each.importing)
+    return tuple(
+        resource for resource in resources(plan) if resource.is_changed or resource.importing
+    )
 
 
 def changes_outputs(plan: TerraformPlanJson) -> bool:
     """Return whether a plan changes outputs of the root module."""
-    return any(each["actions"] != ["no-op"] for each in plan.get("output_changes", {}).values())
+    return any(
+        output_change["actions"] != ["no-op"]
+        for output_change in plan.get("output_changes", {}).values()
+    )
 
 
 def fleets(plan: TerraformPlanJson) -> tuple[PlannedFleet, ...]:
@@ -176,7 +181,7 @@ def fleets(plan: TerraformPlanJson) -> tuple[PlannedFleet, ...]:
 
 def held_ids(plan: TerraformPlanJson) -> frozenset[str]:
     """Return EC2's ids of everything in the state, under any address."""
-    before = [*_refreshed(plan).values(), *(each.before for each in resources(plan))]
+    before = [*_refreshed(plan).values(), *(resource.before for resource in resources(plan))]
     return frozenset(str(attributes["id"]) for attributes in before if attributes.get("id"))
 
 
@@ -360,7 +365,7 @@ def _instance_types(attributes: Mapping[str, Any]) -> tuple[str, ...]:
 def tags_of(attributes: Mapping[str, Any]) -> Labels:
     """Return the tags of a resource: a map, or the blocks of a group."""
     blocks = [mapping(each) for each in attributes.get("tag") or ()]
-    tags = {str(each.get("key")): each.get("value") for each in blocks}
+    tags = {str(block.get("key")): block.get("value") for block in blocks}
     tags |= mapping(attributes.get("tags"))
     return FrozenMap({str(k): str(v) for k, v in tags.items()}) if tags else NO_LABELS
 

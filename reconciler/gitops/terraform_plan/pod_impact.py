@@ -112,14 +112,22 @@ def _impact(
     name: str, fleet_of: Mapping[NodeName, str], pods: Sequence[Pod], made: Plan
 ) -> PodImpact:
     keys = {pod.key for pod in pods}
-    places = Counter(each.fleet or "existing nodes" for each in made.placements if each.pod in keys)
+    places = Counter(
+        placement.fleet or "existing nodes"
+        for placement in made.placements
+        if placement.pod in keys
+    )
     return PodImpact(
         fleet=name,
         nodes=sum(1 for fleet in fleet_of.values() if fleet == name),
         pods=len(pods),
         places=dict(sorted(places.items())),
         unplaceable=tuple(
-            sorted((str(each.pod), _codes(each)) for each in made.unplaceable if each.pod in keys)
+            sorted(
+                (str(unplaceable.pod), _codes(unplaceable))
+                for unplaceable in made.unplaceable
+                if unplaceable.pod in keys
+            )
         ),
     )
 

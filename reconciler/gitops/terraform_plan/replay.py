@@ -108,10 +108,10 @@ def _who_waits(before: Json | None, after: Json) -> list[str]:
     """Return the workloads whose pods wait, longer than before if that is known; worst first."""
     known = {} if before is None else {w["workload"]: w for w in before["waiting"]["workloads"]}
     lines = []
-    for each in after["waiting"]["workloads"]:
-        earlier = known.get(each["workload"])
-        if earlier is None or _waits_longer(each, earlier):
-            lines.append(f"- {code(each['workload'])}: {_wait_of(each, earlier)}")
+    for workload in after["waiting"]["workloads"]:
+        earlier = known.get(workload["workload"])
+        if earlier is None or _waits_longer(workload, earlier):
+            lines.append(f"- {code(workload['workload'])}: {_wait_of(workload, earlier)}")
     if not lines:
         return []
     more_lines = len(lines) - _WORKLOADS_MAX

@@ -105,9 +105,9 @@ class PlanReport:
             return limits.usd_per_hour
         known = (self.facts.types.get(name) for name in fleet.instance_types)
         prices = (
-            each.spot_usd_per_hour if fleet.spot else each.on_demand_usd_per_hour
-            for each in known
-            if each is not None and fleet.spot is not None
+            instance_type.spot_usd_per_hour if fleet.spot else instance_type.on_demand_usd_per_hour
+            for instance_type in known
+            if instance_type is not None and fleet.spot is not None
         )
         return min((price for price in prices if price is not None), default=None)
 

@@ -55,11 +55,11 @@ def annotations_to_save(
     if proof is not None and proof != snapshot.cluster.proof:
         annotations[BOUND_TO] = encode_proof(proof)
     done = list(outcomes)
-    if any(_was_moved_to_spot(each) for each in done):
+    if any(_was_moved_to_spot(outcome) for outcome in done):
         annotations[LAST_DRAIN] = rfc3339_exact(snapshot.at)
     if snapshot.cluster.resumed_updates:
         annotations[RESUME_UPDATE] = None  # `Plan.resumes` says what came of it
-    if any(_was_evicted_by("deschedule", each) for each in done):
+    if any(_was_evicted_by("deschedule", outcome) for outcome in done):
         annotations[LAST_DESCHEDULED] = rfc3339_exact(snapshot.at)
     return annotations
 
@@ -158,7 +158,7 @@ class UnsavedState:
     def note(self, observed: Snapshot, plan: Plan, outcomes: Iterable[Outcome]) -> None:
         """Keep the state of an executed plan, whether or not the Lease could be written."""
         self._plan, self._observed_with_plan = plan, _observed(observed)
-        if any(_was_moved_to_spot(each) for each in outcomes):
+        if any(_was_moved_to_spot(outcome) for outcome in outcomes):
             self._last_drain_at = observed.at
 
     def forget(self) -> None:

@@ -43,7 +43,7 @@ class DriftReporter:
         if cloud is None:
             return
         found = self._compare(cloud)
-        kept = {each for each in self._known if each.region in cloud.silent}
+        kept = {live_drift for live_drift in self._known if live_drift.region in cloud.silent}
         now = frozenset(found) | kept
         if now == self._known:
             return
@@ -54,8 +54,8 @@ class DriftReporter:
             self._log.warning(events.DRIFT_FOUND, **_facts(each))
         for each in ended:
             self._log.info(events.DRIFT_ENDED, **_facts(each))
-        lines = [_line("differs from the config", each) for each in begun]
-        lines += [_line("is as the config says again", each) for each in ended]
+        lines = [_line("differs from the config", live_drift) for live_drift in begun]
+        lines += [_line("is as the config says again", live_drift) for live_drift in ended]
         more = [f"and {len(lines) - LINES_MAX} more"] if len(lines) > LINES_MAX else []
         self._tell(Scrubber().text("\n".join([*lines[:LINES_MAX], *more])))
 

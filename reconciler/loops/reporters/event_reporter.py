@@ -150,11 +150,11 @@ class EventReporter:
         if action.to_capacity <= action.from_capacity:
             return []
         found = (
-            each.pod
-            for each in self._placements()
-            if each.new_node is not None
-            and each.fleet == action.fleet
-            and each.region in {None, action.region}
+            placement.pod
+            for placement in self._placements()
+            if placement.new_node is not None
+            and placement.fleet == action.fleet
+            and placement.region in {None, action.region}
         )
         return [pod for pod, _ in zip(found, range(PODS_MAX), strict=False)]
 

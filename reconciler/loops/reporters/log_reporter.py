@@ -107,9 +107,9 @@ class LogReporter:
             return
         if report.acted:
             self._log_notices(report.plan)
-        troubled = sum(1 for each in report.outcomes if not each.settled)
+        troubled = sum(1 for outcome in report.outcomes if not outcome.settled)
         seen = (_what_matters(report.plan), troubled)
-        acted = any(each.kind == "applied" for each in report.outcomes)
+        acted = any(outcome.kind == "applied" for outcome in report.outcomes)
         changed = acted or seen != self._seen
         self._seen = seen
         due = self._summary_is_due()
@@ -177,10 +177,14 @@ class LogReporter:
                 )
 
     def _log_unplaceable(self, found: tuple[Unplaceable, ...]) -> None:
-        pods = {f"{each.pod}/{each.pod.uid}": each for each in found}
+        pods = {f"{unplaceable.pod}/{unplaceable.pod.uid}": unplaceable for unplaceable in found}
         causes = with_shared(pods.values(), _causes)
         now = {key: why for key, (_, why) in zip(pods, causes, strict=True)}
-        fresh = [each for key, each in pods.items() if self._unplaceable.get(key) != now[key]]
+        fresh = [
+            unplaceable
+            for key, unplaceable in pods.items()
+            if self._unplaceable.get(key) != now[key]
+        ]
         for each in fresh[:LINES_MAX]:
             reasons = [_in_words(reason) for reason in each.reasons]
             self._log.warning(events.POD_UNPLACEABLE, pod=str(each.pod), reasons=reasons)
@@ -217,11 +221,11 @@ class LogReporter:
 
         What came of updates that a person asked to resume is logged before.
         """
-        for each in plan.resumes:
-            event = events.UPDATE_RESUMED if each.done else events.UPDATE_NOT_RESUMED
-            if self._repeats.is_news(event, each.fleet):
-                log = self._log_at("info" if each.done else "warning")
-                log(event, fleet=each.fleet, reason=each.because)
+        for resume in plan.resumes:
+            event = events.UPDATE_RESUMED if resume.done else events.UPDATE_NOT_RESUMED
+            if self._repeats.is_news(event, resume.fleet):
+                log = self._log_at("info" if resume.done else "warning")
+                log(event, fleet=resume.fleet, reason=resume.because)
         for update in plan.updates:
             place = (update.fleet, update.region)
             if self._repeats.is_news(events.ROLLING_UPDATE, *place, update.version, update.state):
@@ -285,7 +289,7 @@ def _in_words(reason: Reason) -> str:
 
 def _causes(reasons: Iterable[Reason]) -> frozenset[tuple[str, ...]]:
     """Return why a pod waits, without the details, which contain changing times."""
-    return frozenset((each.fleet or "", each.region, each.code) for each in reasons)
+    return frozenset((reason.fleet or "", reason.region, reason.code) for reason in reasons)
 
 
 def _what_matters(plan: Plan) -> tuple[Any, ...]:
@@ -298,7 +302,7 @@ def _what_matters(plan: Plan) -> tuple[Any, ...]:
 
 def summary(report: CycleReport, plan: Plan) -> dict[str, Any]:
     """Return one cycle in numbers."""
-    troubled = sum(1 for each in report.outcomes if not each.settled)
+    troubled = sum(1 for outcome in report.outcomes if not outcome.settled)
     return {
         "cycle": report.number,
         "cluster": plan.cluster,

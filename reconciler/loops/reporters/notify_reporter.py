@@ -72,7 +72,7 @@ class NotifyReporter:
     def _tell_unplaceable(self, plan: Plan) -> None:
         known = frozenset() if self._repeats.is_news("unplaceable") else self._unplaceable
         self._unplaceable = frozenset(
-            (each.pod, codes) for each, codes in with_shared(plan.unplaceable, _codes)
+            (unplaceable.pod, codes) for unplaceable, codes in with_shared(plan.unplaceable, _codes)
         )
         for pod, codes in sorted(self._unplaceable - known):
             if self._pods.is_news(pod, codes):

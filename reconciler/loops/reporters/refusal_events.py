@@ -47,16 +47,16 @@ def refusal_events(snapshot: Snapshot, plan: Plan, pods_max: int) -> Iterator[Ob
         return
     pods = {pod.key: pod for pod in snapshot.cluster.pods if pod.node_name is None}
     groups: dict[Workload | None, list[Unplaceable]] = {}
-    for each in plan.unplaceable:
-        pod = pods.get(each.pod)
-        groups.setdefault(None if pod is None else workload_of(pod), []).append(each)
+    for unplaceable in plan.unplaceable:
+        pod = pods.get(unplaceable.pod)
+        groups.setdefault(None if pod is None else workload_of(pod), []).append(unplaceable)
     ordered = sorted(groups.values(), key=len, reverse=True)
     reported = ordered[:WORKLOADS_MAX]
     firsts = with_shared((group[0] for group in reported), _reasons)
     for group, (_, why) in zip(reported, firsts, strict=True):
         yield from _of_owner(group, why, pods)
-    for each, why in with_shared(islice(round_robin(ordered), pods_max), _reasons):
-        yield _of_pod(each, why)
+    for unplaceable, why in with_shared(islice(round_robin(ordered), pods_max), _reasons):
+        yield _of_pod(unplaceable, why)
 
 
 def round_robin(groups: Iterable[Sequence[Unplaceable]]) -> Iterator[Unplaceable]:
@@ -93,7 +93,7 @@ def _of_pod(found: Unplaceable, why: str) -> ObjectEvent:
 
 
 def _codes(reasons: Sequence[Reason]) -> str:
-    return " ".join(sorted({f"{each.fleet}:{each.region}:{each.code}" for each in reasons}))
+    return " ".join(sorted({f"{reason.fleet}:{reason.region}:{reason.code}" for reason in reasons}))
 
 
 def _reasons(reasons: Sequence[Reason]) -> str:
@@ -103,10 +103,10 @@ def _reasons(reasons: Sequence[Reason]) -> str:
     written without account numbers and ARNs.
     """
     fleets: dict[tuple[str, str, ReasonKind], list[str]] = {}
-    for each in reasons:
-        named = fleets.setdefault((each.code, each.detail, each.kind), [])
-        if each.fleet:
-            named.append(f"{each.fleet} in {each.region}")
+    for reason in reasons:
+        named = fleets.setdefault((reason.code, reason.detail, reason.kind), [])
+        if reason.fleet:
+            named.append(f"{reason.fleet} in {reason.region}")
     shown = [
         f"{code}: {detail}" + (f" ({_named(names)})" if names else "")
         for (code, detail, _), names in list(fleets.items())[:REASONS_MAX]

@@ -174,7 +174,7 @@ class ConfigFollower:
         found = candidates(self._cluster, {path: each.cluster for path, each in named.items()})
         several = len(found) > 1
         configs = found if several else [p for p, each in named.items() if not each.fault]
-        paths = sorted({each for path in configs for each in self._with_files(tip, path)})
+        paths = sorted({file for path in configs for file in self._with_files(tip, path)})
         versions = self._repository.changes(tip, paths, VERSIONS_MAX, deep=True) if paths else ()
         for commit in versions:
             path = self._certain(commit)

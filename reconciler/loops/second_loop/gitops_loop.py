@@ -228,7 +228,7 @@ class GitopsLoop:
         ]
         claimed = _claimed(prepared)
         heads: dict[str, CommitId] = {}
-        drafts = [self._draft(tip, heads, each, claimed) for each in prepared]
+        drafts = [self._draft(tip, heads, prepared_config, claimed) for prepared_config in prepared]
         drafts = _with_copies(drafts, prepared)
         drafts = self._published(tip, drafts)
         unshown = self._statuses.show(tip.id, [(d.commit, d.status) for d in drafts])
@@ -353,9 +353,9 @@ class GitopsLoop:
 def _claimed(prepared: Sequence[PreparedConfig]) -> dict[str, list[str]]:
     """Return the paths of configs by what they describe."""
     claimed: dict[str, list[str]] = {}
-    for each in prepared:
-        for claim in each.claims:
-            claimed.setdefault(claim, []).append(each.target.config_path)
+    for prepared_config in prepared:
+        for claim in prepared_config.claims:
+            claimed.setdefault(claim, []).append(prepared_config.target.config_path)
     return claimed
 
 
@@ -366,7 +366,9 @@ def _with_copies(drafts: Sequence[_Drafted], prepared: Sequence[PreparedConfig])
     one of the two is invalid already, that one tells of it, and the other goes on.
     """
     both = list(zip(drafts, prepared, strict=True))
-    claimed = _claimed([each for draft, each in both if draft.status.state != "invalid"])
+    claimed = _claimed(
+        [prepared_config for draft, prepared_config in both if draft.status.state != "invalid"]
+    )
     found = []
     for draft, each in both:
         status, others = draft.status, ""

@@ -58,7 +58,8 @@ class GitopsProgress:
             self._tip, self._commits = report.tip.id, {}
         asked: dict[CommitId, Mapping[str, StatusState]] = {}
         return tuple(
-            progress_of(each, self._checks(report, each, asked)) for each in report.clusters
+            progress_of(cluster, self._checks(report, cluster, asked))
+            for cluster in report.clusters
         )
 
     def _checks(

@@ -99,8 +99,8 @@ class GitopsPublishing:
         self._reviews, self._looks = {}, 0
         found: dict[str, PublishedCommit] = {}
         failures: list[PortError] = []
-        for branch in dict.fromkeys(each.branch for each in made):
-            of_branch = [each for each in made if each.branch == branch]
+        for branch in dict.fromkeys(render_commit.branch for render_commit in made):
+            of_branch = [render_commit for render_commit in made if render_commit.branch == branch]
             try:
                 found |= self._publish(tip, of_branch)
             except PortError as error:
@@ -121,7 +121,8 @@ class GitopsPublishing:
                 return self._one_by_one(tip, made)
             return {made[0].source.target.config_path: _refused(error)}
         return {
-            each.source.target.config_path: PublishedCommit(commit=each.commit) for each in made
+            render_commit.source.target.config_path: PublishedCommit(commit=render_commit.commit)
+            for render_commit in made
         }
 
     def _one_by_one(
@@ -133,10 +134,12 @@ class GitopsPublishing:
         which commit it is about.
         """
         found: dict[str, PublishedCommit] = {}
-        for each in made:
-            again = self._repository.commit(tip, each.changes, commit_message(each.source))
+        for render_commit in made:
+            again = self._repository.commit(
+                tip, render_commit.changes, commit_message(render_commit.source)
+            )
             assert again is not None, "no other commit changes these files"
-            path = each.source.target.config_path
+            path = render_commit.source.target.config_path
             try:
                 self._push(again.id)
             except Forbidden as error:
@@ -200,7 +203,7 @@ class GitopsPublishing:
         try:
             self._push(made.commit, made.branch)
         except Conflict:
-            above = [str(each) for each in PurePosixPath(made.branch).parents][:-1]
+            above = [str(parent) for parent in PurePosixPath(made.branch).parents][:-1]
             there = self._repository.heads([made.branch, *above])
             if made.branch in there:
                 return there[made.branch]

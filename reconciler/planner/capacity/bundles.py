@@ -92,9 +92,9 @@ def _leaders(sim: Simulation, counted: _Counted, pod_class: PodClass) -> list[Po
     chain = [pod_class]
     while len(chain) <= CHAIN_MAX and sim.links(chain[0]).shares_node:
         first, *others = [counted.get(id(c), []) for c in sim.links(chain[0]).affinity] or [[]]
-        numbers = [{c.number for c in each} for each in others]
+        numbers = [{c.number for c in pod_classes} for pod_classes in others]
         near_all = (
-            c for c in first if c not in chain and all(c.number in each for each in numbers)
+            c for c in first if c not in chain and all(c.number in number for number in numbers)
         )
         leader = next(near_all, None)
         if leader is None:

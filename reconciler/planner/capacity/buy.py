@@ -205,7 +205,9 @@ def buy_preferring(sim: Simulation, request: PurchaseRequest) -> Purchase:
     table = request.table
     mark = sim.fork()
     purchase = buy(sim, request)
-    short = purchase.over_limits or any(table.feasible(each).any() for each, _ in purchase.left)
+    short = purchase.over_limits or any(
+        table.feasible(pod_class).any() for pod_class, _ in purchase.left
+    )
     if not (table.penalised and short):
         return purchase
     sim.revert(mark)

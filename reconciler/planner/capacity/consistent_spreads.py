@@ -90,7 +90,10 @@ def breaks_reservations(
         return False
     mark = sim.fork()
     opened = _opened_by(sim, [(sim.add_row(_empty_row(offer)), offer)], mark[1])
-    refused = any(any(_refused(sim, each.table, each.taken, opened)) for each in reserved)
+    refused = any(
+        any(_refused(sim, pods_with_reservation.table, pods_with_reservation.taken, opened))
+        for pods_with_reservation in reserved
+    )
     sim.revert(mark)
     return refused
 

@@ -46,7 +46,9 @@ def counts_daemons(sim: Simulation, classes: Iterable[PodClass], nodes: Iterable
     daemons = {id(node.row.daemons): node.row.daemons for node in nodes if node.row.daemons}
     if not daemons:
         return False
-    counters = {id(rule.counter) for each in classes for rule in shared_spreads(sim, each)}
+    counters = {
+        id(rule.counter) for pod_class in classes for rule in shared_spreads(sim, pod_class)
+    }
     return bool(counters) and any(
         id(counter) in counters
         for pods in daemons.values()

@@ -111,5 +111,5 @@ def propose_voluntary(builder: PlanBuilder) -> None:
     for method in PODS:
         method(run)
     update_soft_taints(builder, context.unneeded, context.not_looked_at, context.removal_quota.left)
-    for each in AFTERWARDS:
-        each(builder)
+    for step in AFTERWARDS:
+        step(builder)

@@ -92,14 +92,14 @@ class UnneededNodes:
     ) -> list[Candidate]:
         """Return the candidates in the order that they have if exactly `timed` have timers."""
         found = []
-        for each in candidates:
-            since = each.since
-            if each.node.name in timed:
+        for candidate in candidates:
+            since = candidate.since
+            if candidate.node.name in timed:
                 since = since or self._at
-            elif each.node.name in untimed:
+            elif candidate.node.name in untimed:
                 since = None
             # Most are unchanged, and copying one takes as long as the rest of this loop.
-            found.append(each if since == each.since else replace(each, since=since))
+            found.append(candidate if since == candidate.since else replace(candidate, since=since))
         return sorted(found, key=Candidate.order)
 
 

@@ -30,8 +30,10 @@ def update_status(
     """
     shown = update.shown
     chosen = any(
-        isinstance(each, AnnotateNode) and each.key == ROLLING_UPDATE and each.node in update.old
-        for each in builder.actions
+        isinstance(action, AnnotateNode)
+        and action.key == ROLLING_UPDATE
+        and action.node in update.old
+        for action in builder.actions
     )
     if not update.batch_max or chosen:
         return shown

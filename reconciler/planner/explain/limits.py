@@ -70,7 +70,7 @@ def _availability(builder: PlanBuilder, pod: Pod, status: FleetStatus) -> list[L
         pods=[pod],
     )
     blockers = () if status.settings.spot else blocking_spot_fleets(builder, waiting, status)
-    return [(f"set `spot_fallback: on-demand` on {each.key.name}", 1) for each in blockers]
+    return [(f"set `spot_fallback: on-demand` on {blocker.key.name}", 1) for blocker in blockers]
 
 
 def _maximum(builder: PlanBuilder, status: FleetStatus) -> list[Lifted]:

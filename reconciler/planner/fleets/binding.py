@@ -76,10 +76,10 @@ def _our_instances(cloud: CloudState, settings: PlannerSettings) -> list[Instanc
     """Return members of our fleets, and instances with our tags whose fleets are gone."""
     members = fleet_keys_by_instance(cloud, settings)
     return [
-        each
-        for each in cloud.instances
-        if each.id in members
-        or (each.tags.get(CLUSTER_TAG) == settings.cluster and each.tags.get(FLEET_TAG))
+        instance
+        for instance in cloud.instances
+        if instance.id in members
+        or (instance.tags.get(CLUSTER_TAG) == settings.cluster and instance.tags.get(FLEET_TAG))
     ]
 
 
@@ -129,7 +129,7 @@ def _to_keep(snapshot: Snapshot, proven: Iterable[Instance]) -> KeptProof | None
     """Return the proof for the Lease: the saved one, unless it is old or names fewer fleets."""
     uid, before = snapshot.cluster.uid, snapshot.cluster.proof
     now = snapshot.at.replace(minute=0, second=0, microsecond=0)
-    fleets = sorted({each.fleet_id for each in proven if each.fleet_id is not None})
+    fleets = sorted({instance.fleet_id for instance in proven if instance.fleet_id is not None})
     if before is None or before.cluster_uid != uid:
         return _kept(uid, fleets, now) if fleets else None
     known = frozenset(before.fleets)
@@ -159,8 +159,8 @@ def _shown_fleets(cloud: CloudState | None) -> frozenset[FleetId]:
     """Return the fleets that EC2 lists, or to which it says an instance belongs."""
     if cloud is None:
         return frozenset()
-    members = {each.fleet_id for each in cloud.instances if each.fleet_id is not None}
-    return frozenset({each.id for each in cloud.fleets} | members)
+    members = {instance.fleet_id for instance in cloud.instances if instance.fleet_id is not None}
+    return frozenset({fleet.id for fleet in cloud.fleets} | members)
 
 
 def _old_enough(
@@ -169,9 +169,9 @@ def _old_enough(
     """Return the live instances that should have become nodes by now."""
     wait = timedelta(seconds=settings.instance_init_seconds)
     return [
-        each
-        for each in ours
-        if each.state in {"pending", "running"}
-        and each.launched_at is not None
-        and each.launched_at + wait <= at
+        instance
+        for instance in ours
+        if instance.state in {"pending", "running"}
+        and instance.launched_at is not None
+        and instance.launched_at + wait <= at
     ]

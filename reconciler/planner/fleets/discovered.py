@@ -110,9 +110,9 @@ def _group(
 def _lifecycles(snapshot: Snapshot) -> Mapping[_Place, AbstractSet[Lifecycle]]:
     """Return the capacity types of each group's instances, by region and group."""
     found: dict[_Place, set[Lifecycle]] = {}
-    for each in snapshot.cloud.instances if snapshot.cloud else ():
-        if each.fleet_id is not None and each.counts:
-            found.setdefault((each.region, each.fleet_id), set()).add(each.lifecycle)
+    for instance in snapshot.cloud.instances if snapshot.cloud else ():
+        if instance.fleet_id is not None and instance.counts:
+            found.setdefault((instance.region, instance.fleet_id), set()).add(instance.lifecycle)
     return found
 
 

@@ -28,11 +28,11 @@ def with_tags(fleet: FleetSettings, tags: Labels, startup_taints: frozenset[str]
         taints=(*fleet.taints, *further),
         options=tuple(
             replace(
-                each,
-                resources=FrozenMap({**resources, **each.resources}),
-                allocatable=tagged_allocatable(resources, each.resources),
+                option,
+                resources=FrozenMap({**resources, **option.resources}),
+                allocatable=tagged_allocatable(resources, option.resources),
             )
-            for each in fleet.options
+            for option in fleet.options
         ),
     )
 

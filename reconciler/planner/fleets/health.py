@@ -77,8 +77,8 @@ def read_signs(
     members = _members(cloud, settings)
     taking = {node.instance_id for node in snapshot.cluster.nodes if takes_pods(node, settings)}
     failed_of: dict[FleetKey, list[StuckInstance]] = {}
-    for each in failed:
-        failed_of.setdefault(each.key, []).append(each)
+    for stuck_instance in failed:
+        failed_of.setdefault(stuck_instance.key, []).append(stuck_instance)
     found: dict[FleetKey, HealthSignals] = {}
     for fleet in settings.fleets():
         for key in fleet.fleet_keys():
@@ -125,7 +125,10 @@ def saved_states_after(
     """
     stable = timedelta(seconds=settings.spot_return.stable_seconds if settings.spot_return else 0)
     known = (_not_ahead(m, snapshot.at) for m in snapshot.cluster.fleet_states)
-    saved_states = {(each.fleet, each.region): each for each in known}
+    saved_states = {
+        (saved_fleet_state.fleet, saved_fleet_state.region): saved_fleet_state
+        for saved_fleet_state in known
+    }
     for key, sign in signs.items():
         place = (key.name, key.region)
         before = saved_states.get(place) or SavedFleetState(fleet=key.name, region=key.region)

@@ -58,9 +58,9 @@ def pools_after(
     if binding.may_remove and not is_skewed(snapshot):
         spot = frozenset(key for f in settings.fleets() if f.spot for key in f.fleet_keys())
         found += _pools_of_noticed(snapshot, owners, spot)
-    for each in sorted(found, key=lambda pool: pool.at):
-        if _holds(each.at, snapshot.at):
-            latest[each.instance_type, each.zone] = each
+    for interrupted_pool in sorted(found, key=lambda pool: pool.at):
+        if _holds(interrupted_pool.at, snapshot.at):
+            latest[interrupted_pool.instance_type, interrupted_pool.zone] = interrupted_pool
     return tuple(latest[key] for key in sorted(latest))
 
 
@@ -78,7 +78,7 @@ def _pools_of_noticed(
     queued = queued_interruptions(snapshot.notices, snapshot.at, rebalance=False)
     if not queued and not any(map(has_notices, nodes)):
         return
-    instances = {each.id: each for each in cloud.instances} if cloud else {}
+    instances = {instance.id: instance for instance in cloud.instances} if cloud else {}
     yield from _of_instances(queued, instances)
     for node in nodes:
         messages = queued.get(node.instance_id, ()) if node.instance_id is not None else ()
@@ -127,11 +127,11 @@ def interrupted_of(
     own = {(labels.get(INSTANCE_TYPE, ""), labels.get(ZONE, "")) for labels in variants}
     open_regions = {(name, region_of_open(zone)) for name, zone in own}
     hit = tuple(
-        each
-        for each in pools
-        if (each.instance_type, each.zone) in own
+        pool
+        for pool in pools
+        if (pool.instance_type, pool.zone) in own
         or any(
-            each.instance_type == name and region and each.zone.startswith(region)
+            pool.instance_type == name and region and pool.zone.startswith(region)
             for name, region in open_regions
         )
     )

@@ -59,7 +59,9 @@ def build_inventory(snapshot: Snapshot, settings: PlannerSettings) -> Inventory:
     stuck, hidden = find_unjoined(snapshot, settings, due, orphans.hidden)
     shown = _regions_shown(cloud)
     at_work = find_at_work(due)
-    dead = frozenset(each.node.name for each in stuck if each.node is not None)
+    dead = frozenset(
+        stuck_instance.node.name for stuck_instance in stuck if stuck_instance.node is not None
+    )
     joined = find_joined(snapshot, settings, nodes, shown, instance_of_node, at_work, dead)
     binding = judge_binding(snapshot, settings)
     doubtful = _is_doubtful(snapshot, binding, stuck, owners)
@@ -91,7 +93,11 @@ def build_inventory(snapshot: Snapshot, settings: PlannerSettings) -> Inventory:
         duplicate_nodes=duplicates,
         regions_shown=shown,
         orphans=orphans,
-        interrupted={n: each for n, each in noticed.items() if each.in_force(snapshot.at)},
+        interrupted={
+            n: interruption_notice
+            for n, interruption_notice in noticed.items()
+            if interruption_notice.in_force(snapshot.at)
+        },
         noticed=noticed,
         outdated=find_outdated(statuses, instance_of_node, noticed, updates, snapshot.at),
         updates=updates,
@@ -127,7 +133,9 @@ def _by_fleet(
 
 
 def _instances_by_node(snapshot: Snapshot) -> dict[NodeName, Instance]:
-    known = {each.id: each for each in snapshot.cloud.instances} if snapshot.cloud else {}
+    known = (
+        {instance.id: instance for instance in snapshot.cloud.instances} if snapshot.cloud else {}
+    )
     ids = [(node.name, node.instance_id) for node in snapshot.cluster.nodes]
     return {name: known[each] for name, each in ids if each is not None and each in known}
 
@@ -158,7 +166,7 @@ def _with_unproven_closed(
     """
     if not binding.contradicted:
         return tuple(statuses)
-    counts = Counter(each.key for each in stuck if each.node is None)
+    counts = Counter(stuck_instance.key for stuck_instance in stuck if stuck_instance.node is None)
     return tuple(
         _closed(status, counts[status.key]) if status.key in counts else status
         for status in statuses

@@ -62,7 +62,7 @@ def last_failure(errors: Iterable[FleetEvent]) -> tuple[FailureKind, str]:
         errors: One or more failed launches of one fleet.
     """
     found = sorted(errors)
-    attempt = [each for each in found if found[-1].at - each.at <= ATTEMPT]
+    attempt = [fleet_event for fleet_event in found if found[-1].at - fleet_event.at <= ATTEMPT]
     # The latest of the first kind; `min` keeps the first of equals.
     event = min(reversed(attempt), key=_rank)
     words = event.code if event.code in _CAPACITY else _in_words(event)

@@ -63,8 +63,10 @@ class _Judge:
     def __init__(self, snapshot: Snapshot, binding: Binding, *, rebalance: bool) -> None:
         cloud = snapshot.cloud
         self._at, self._rebalance = snapshot.at, rebalance
-        self._instances = {each.id: each for each in cloud.instances} if cloud is not None else {}
-        self._nodes = {each.instance_id: each for each in snapshot.cluster.nodes}
+        self._instances = (
+            {instance.id: instance for instance in cloud.instances} if cloud is not None else {}
+        )
+        self._nodes = {node.instance_id: node for node in snapshot.cluster.nodes}
         self._all_known = _knows_all_instances(cloud)
         self._withdrawn = withdrawn_changes(snapshot.notices)
         self._work = _Work(snapshot, binding)
@@ -219,15 +221,27 @@ def _is_acted_on(notice: Notice, node: Node | None, at: datetime) -> bool:
     """
     if node is None or notice.at is None:
         return False
-    known = [each for each in read_notices(node) if not each.is_over(at)]
-    ends = [each.deadline for each in known if each.action in SPOT_ACTIONS]
+    known = [
+        interruption_notice
+        for interruption_notice in read_notices(node)
+        if not interruption_notice.is_over(at)
+    ]
+    ends = [
+        interruption_notice.deadline
+        for interruption_notice in known
+        if interruption_notice.action in SPOT_ACTIONS
+    ]
     if notice.kind == "spot-interruption":
         begun = "interruption" in drain_reasons(node)
         return begun and bool(ends) and min(ends) <= notice.at
     if ends:
         return True
     action = REBALANCE_RECOMMENDATION if notice.kind == "rebalance" else SCHEDULED_CHANGE
-    of_kind = [each.deadline for each in known if each.action == action]
+    of_kind = [
+        interruption_notice.deadline
+        for interruption_notice in known
+        if interruption_notice.action == action
+    ]
     if notice.kind == "rebalance":
         return bool(of_kind) and min(of_kind) <= notice.at
     return notice.at in of_kind or sum(each <= notice.at for each in of_kind) >= FURTHER_MAX

@@ -17,7 +17,7 @@ def ending_nodes(
     An instance that a lifecycle hook holds is drained, unless we had drained it before its group
     was asked to end it.
     """
-    ended = frozenset(name for name, each in instances.items() if each.ends)
+    ended = frozenset(name for name, instance in instances.items() if instance.ends)
     nodes = [each for each in snapshot.cluster.nodes if each.name in ended]
     gone = {node.name for node in nodes if instances[node.name].gone}
     drained = {node.name for node in nodes if is_draining_voluntarily(node)} - gone

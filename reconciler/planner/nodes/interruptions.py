@@ -83,7 +83,7 @@ class InterruptionNotice:
     @property
     def further_annotation(self) -> str:
         """Return the value of the annotation for the further notices; may be empty."""
-        return ",".join(each.annotation for each in self.further)
+        return ",".join(interruption_notice.annotation for interruption_notice in self.further)
 
     @property
     def annotated(self) -> AnnotatedNotice:
@@ -147,15 +147,15 @@ def queued_interruptions(
 def withdrawn_changes(notices: Iterable[Notice]) -> frozenset[tuple[InstanceId, datetime]]:
     """Return the scheduled changes that the queue withdraws, by instance and time."""
     return frozenset(
-        (each.instance, each.at)
-        for each in notices
-        if each.kind == "change-withdrawn" and each.at is not None
+        (notice.instance, notice.at)
+        for notice in notices
+        if notice.kind == "change-withdrawn" and notice.at is not None
     )
 
 
 def carries_withdrawn(node: Node, withdrawn: Collection[tuple[InstanceId, datetime]]) -> bool:
     """Return whether the node's annotations announce a withdrawn change."""
-    return any(_is_withdrawn(node, each, withdrawn) for each in read_notices(node))
+    return any(_is_withdrawn(node, notice, withdrawn) for notice in read_notices(node))
 
 
 def _is_withdrawn(
@@ -185,7 +185,11 @@ def notice_of(
     if not queued and not has_notices(node):
         return None
     known = [n for n in read_notices(node) if not _is_withdrawn(node, n, withdrawn)]
-    found = [each for each in (*known, *queued) if not each.is_over(at)]
+    found = [
+        interruption_notice
+        for interruption_notice in (*known, *queued)
+        if not interruption_notice.is_over(at)
+    ]
     if not found:
         return None
     first = min(found, key=lambda each: each.rank)
@@ -198,9 +202,20 @@ def _further_notices(
     first: InterruptionNotice, others: Iterable[InterruptionNotice]
 ) -> tuple[InterruptionNotice, ...]:
     """Return the further notices to keep: other changes, and the first recommendation."""
-    ranked = sorted({each for each in others if each != first}, key=lambda each: each.rank)
-    changes = [each for each in ranked if each.action == SCHEDULED_CHANGE]
-    recommended = [each for each in ranked if each.action == REBALANCE_RECOMMENDATION]
+    ranked = sorted(
+        {interruption_notice for interruption_notice in others if interruption_notice != first},
+        key=lambda each: each.rank,
+    )
+    changes = [
+        interruption_notice
+        for interruption_notice in ranked
+        if interruption_notice.action == SCHEDULED_CHANGE
+    ]
+    recommended = [
+        interruption_notice
+        for interruption_notice in ranked
+        if interruption_notice.action == REBALANCE_RECOMMENDATION
+    ]
     if first.action == REBALANCE_RECOMMENDATION:
         recommended = []
     return (*changes[: FURTHER_MAX - 1], *recommended[:1])
@@ -212,7 +227,9 @@ def _ended_by_group(snapshot: Snapshot) -> Mapping[InstanceId, InterruptionNotic
         action="terminate", deadline=snapshot.at.replace(microsecond=0) + HOOK_LASTS
     )
     cloud = snapshot.cloud
-    return {each.id: notice for each in cloud.instances if each.leaving} if cloud else {}
+    return (
+        {instance.id: notice for instance in cloud.instances if instance.leaving} if cloud else {}
+    )
 
 
 def find_noticed(

@@ -202,7 +202,7 @@ class Dimensions:
         name = self.names[column]
         if name != NOWHERE:
             return name
-        return min((each for each in requests if each not in self.column), default=name)
+        return min((request for request in requests if request not in self.column), default=name)
 
     @property
     def resources(self) -> frozenset[str]:
@@ -248,7 +248,7 @@ def dimensions_for(
     extended = asked if offered is None else asked & offered
     if len(extended) < len(asked):
         extended.add(NOWHERE)
-    ports = {port for each in ports_of_namespaces for port in each[:PORTS_MAX]}
+    ports = {port for host_ports in ports_of_namespaces for port in host_ports[:PORTS_MAX]}
     return _dimensions(frozenset(extended), frozenset(ports), frozenset(drivers))
 
 

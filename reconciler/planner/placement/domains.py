@@ -224,7 +224,7 @@ class SharedRules:
         if len(self._domains[id(rule)].union(choices)) >= rule.min_domains:
             return True
         tally = self._tally(rule.counter)
-        room = sum(max(0, rule.max_skew - tally.counts.get(each, 0)) for each in choices)
+        room = sum(max(0, rule.max_skew - tally.counts.get(choice, 0)) for choice in choices)
         return tally.uncertain.get(at, 0) < room
 
     def _may_hold(self, counter: Counter, domain: int) -> bool:

@@ -175,7 +175,7 @@ class HolderIndex:
             return [self._held(number) for number in found.nonzero()[0].tolist()]
         # With thousands of terms no two classes match the same ones: this class gets its own
         # counters.
-        return [(pod_class.number, *each) for each in self._holders_of(found).items()]
+        return [(pod_class.number, *item) for item in self._holders_of(found).items()]
 
     def _matches(self, number: int, labels: Labels) -> bool:
         selector = self._terms[number].selector
@@ -187,7 +187,7 @@ class HolderIndex:
 
     def _all_lines(self) -> "_LineIndex":
         if self._lines is None:
-            occurring = {item for each in self._classes for item in each.labels.items()}
+            occurring = {item for pod_class in self._classes for item in pod_class.labels.items()}
             selectors = [term.selector for term in self._terms if term.selector is not None]
             self._lines = _LineIndex(selectors, occurring)
         return self._lines
@@ -197,7 +197,9 @@ class HolderIndex:
         if not self._held_by:
             pairs: dict[str, list[tuple[int, int]]] = {}
             for number, (term, holders) in enumerate(zip(self._terms, self._holders, strict=True)):
-                pairs.setdefault(term.topology_key, []).extend((number, each) for each in holders)
+                pairs.setdefault(term.topology_key, []).extend(
+                    (number, holder) for holder in holders
+                )
             for key, of_key in pairs.items():
                 numbers, holding = np.array(of_key, dtype=np.int64).T
                 self._held_by[key] = numbers, holding

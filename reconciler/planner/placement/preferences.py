@@ -229,7 +229,7 @@ class Preferences:
 
 def _keys_of(preferences: Iterable[Preference]) -> set[str]:
     """Return the node label keys that preferred terms read."""
-    return {line.key for each in preferences for line in each.term.expressions}
+    return {line.key for preference in preferences for line in preference.term.expressions}
 
 
 def _dealt_once(room: IntArray, order: IntArray, count: int) -> list[tuple[int, int]]:

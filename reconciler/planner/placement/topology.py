@@ -64,9 +64,9 @@ class Topology:
         """Return the domain of each node with these labels; -1 without one."""
         key = self.key
         if key in ZONE_KEYS:
-            values = [label_of(each, key) for each in nodes]
+            values = [label_of(node, key) for node in nodes]
         else:
-            values = [each.get(key) for each in nodes]
+            values = [node.get(key) for node in nodes]
         domains = {value: self.number(value) if value else -1 for value in dict.fromkeys(values)}
         return [domains[value] for value in values]
 

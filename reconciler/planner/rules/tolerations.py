@@ -25,4 +25,4 @@ def comes_back(tolerations: tuple[Toleration, ...]) -> bool:
 
     The value of the taint is the reason for the drain; a toleration may name one of them.
     """
-    return any(each.tolerates(taint) for each in tolerations for taint in _TAINTS)
+    return any(toleration.tolerates(taint) for toleration in tolerations for taint in _TAINTS)

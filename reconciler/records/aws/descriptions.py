@@ -161,7 +161,10 @@ class Templates:
         if wanted == "$Latest":
             return of_it[max(of_it)]
         if wanted == "$Default":
-            return next((each for each in of_it.values() if each.default_version), None)
+            return next(
+                (version_wire for version_wire in of_it.values() if version_wire.default_version),
+                None,
+            )
         return of_it.get(int(wanted)) if wanted.isdigit() else None
 
 
@@ -187,7 +190,9 @@ def read_descriptions(
         and is_of_cluster(tags_of(wire.tags), cluster)
     }
     # Of several with one name the oldest is used, as in capacity planning.
-    return tuple(_fleet(each, templates, zones) for each in sorted(ours.values(), key=_age))
+    return tuple(
+        _fleet(fleet_wire, templates, zones) for fleet_wire in sorted(ours.values(), key=_age)
+    )
 
 
 def read_templates_and_zones(
@@ -201,8 +206,8 @@ def read_templates_and_zones(
         for version in read_entries(versions, _VersionWire, "LaunchTemplateVersion", key, ignored):
             templates.add(version)
         found = answer.get("LaunchTemplates")
-        for each in read_entries(found, _TemplateWire, "LaunchTemplate", key, ignored):
-            templates.add_template(each)
+        for entry in read_entries(found, _TemplateWire, "LaunchTemplate", key, ignored):
+            templates.add_template(entry)
         subnets = read_entries(answer.get("Subnets"), _SubnetWire, "Subnet", "SubnetId", ignored)
         zones |= {subnet.subnet_id: subnet.availability_zone for subnet in subnets}
     return templates, zones
@@ -217,7 +222,7 @@ def _age(wire: _FleetWire) -> tuple[str, str]:
 def _fleet(wire: _FleetWire, templates: Templates, zones: Mapping[str, str]) -> FleetDescription:
     """Return the fleet; with several launch templates only the first one is described."""
     configs = wire.launch_template_configs or ()
-    written = [each for config in configs for each in config.overrides or ()]
+    written = [override for config in configs for override in config.overrides or ()]
     overrides = tuple(map(_override, written))
     specification = next((c.launch_template_specification for c in configs), None)
     capacity, options = wire.target_capacity_specification, wire.spot_options or SpotOptionsWire()
@@ -233,13 +238,15 @@ def _fleet(wire: _FleetWire, templates: Templates, zones: Mapping[str, str]) -> 
         on_demand_target=capacity.on_demand_target_capacity or 0,
         spot_target=capacity.spot_target_capacity or 0,
         overrides=overrides,
-        other_override_keys=tuple(sorted({key for each in written for key in each.others})),
+        other_override_keys=tuple(
+            sorted({key for override_wire in written for key in override_wire.others})
+        ),
         ends_excess=wire.excess_capacity_termination_policy == "termination",
         replaces_unhealthy=bool(wire.replace_unhealthy_instances),
         valid_until=str(wire.valid_until or ""),
         zones=_zones_of(overrides, zones),
         counted_unit=capacity.counted_unit,
-        weighted=any(each.weighted_capacity not in {None, 1} for each in overrides),
+        weighted=any(override.weighted_capacity not in {None, 1} for override in overrides),
         several_templates=len(_template_versions(configs)) > 1,
         template=templates.described(specification) if specification else None,
         template_version=(specification.version if specification else None) or "$Default",
@@ -249,9 +256,9 @@ def _fleet(wire: _FleetWire, templates: Templates, zones: Mapping[str, str]) -> 
 
 def _zones_of(overrides: Sequence[OverrideDescription], zones: Mapping[str, str]) -> dict[str, str]:
     """Return the zone of each subnet, by `zones` or else as an override states it, where known."""
-    subnets = _distinct(each.subnet_id for each in overrides)
-    stated = {each.subnet_id: each.availability_zone for each in overrides}
-    return {each: zone for each in subnets if (zone := zones.get(each) or stated.get(each))}
+    subnets = _distinct(override.subnet_id for override in overrides)
+    stated = {override.subnet_id: override.availability_zone for override in overrides}
+    return {subnet: zone for subnet in subnets if (zone := zones.get(subnet) or stated.get(subnet))}
 
 
 def _override(wire: _OverrideWire) -> OverrideDescription:
@@ -266,11 +273,14 @@ def _override(wire: _OverrideWire) -> OverrideDescription:
 
 
 def _template_versions(configs: Sequence[_ConfigWire]) -> set[tuple[str, str]]:
-    specifications = [each.launch_template_specification for each in configs]
+    specifications = [config.launch_template_specification for config in configs]
     return {
-        (each.launch_template_id or each.launch_template_name or "", each.version or "$Default")
-        for each in specifications
-        if each
+        (
+            specification.launch_template_id or specification.launch_template_name or "",
+            specification.version or "$Default",
+        )
+        for specification in specifications
+        if specification
     }
 
 
@@ -280,4 +290,4 @@ def _without_empty(data: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _distinct(values: Any) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(each for each in values if each))
+    return tuple(dict.fromkeys(value for value in values if value))

@@ -16,7 +16,7 @@ Json = dict[str, Any]
 
 def encode_fleets(fleets: Iterable[Fleet]) -> Json:
     """Return a describe-fleets answer."""
-    return {"Fleets": [_fleet(each) for each in fleets]}
+    return {"Fleets": [_fleet(fleet) for fleet in fleets]}
 
 
 def encode_groups(groups: Iterable[Fleet], instances: Iterable[Instance]) -> Json:
@@ -27,10 +27,10 @@ def encode_groups(groups: Iterable[Fleet], instances: Iterable[Instance]) -> Jso
         instances: Instances, among them the members of the groups.
     """
     members: dict[str, list[Instance]] = {}
-    for each in instances:
-        if each.fleet_id is not None:
-            members.setdefault(each.fleet_id, []).append(each)
-    return {"AutoScalingGroups": [_group(each, members.get(each.id, ())) for each in groups]}
+    for instance in instances:
+        if instance.fleet_id is not None:
+            members.setdefault(instance.fleet_id, []).append(instance)
+    return {"AutoScalingGroups": [_group(group, members.get(group.id, ())) for group in groups]}
 
 
 def encode_instances(instances: Iterable[Instance], groups: Collection[FleetId] = ()) -> Json:
@@ -40,7 +40,9 @@ def encode_instances(instances: Iterable[Instance], groups: Collection[FleetId] 
         instances: The instances.
         groups: Which of their fleets are Auto Scaling groups.
     """
-    return {"Reservations": [{"Instances": [_instance(each, groups) for each in instances]}]}
+    return {
+        "Reservations": [{"Instances": [_instance(instance, groups) for instance in instances]}]
+    }
 
 
 def encode_history(fleet: Fleet) -> Json:
@@ -50,13 +52,13 @@ def encode_history(fleet: Fleet) -> Json:
         "HistoryRecords": [
             {
                 "EventType": "service-error",
-                "Timestamp": rfc3339_exact(each.at),
+                "Timestamp": rfc3339_exact(launch_error.at),
                 "EventInformation": {
-                    "EventSubType": each.code,
-                    "EventDescription": each.message,
+                    "EventSubType": launch_error.code,
+                    "EventDescription": launch_error.message,
                 },
             }
-            for each in fleet.launch_errors
+            for launch_error in fleet.launch_errors
         ],
     }
 
@@ -69,12 +71,12 @@ def encode_activities(groups: Iterable[Fleet]) -> Json:
                 "ActivityId": f"{group.id}-{number}",
                 "AutoScalingGroupName": group.id,
                 "Description": "Launching a new EC2 instance.",
-                "StartTime": rfc3339_exact(each.at),
+                "StartTime": rfc3339_exact(fleet_event.at),
                 "StatusCode": "Failed",
-                "StatusMessage": f"{each.code} {each.message}".strip(),
+                "StatusMessage": f"{fleet_event.code} {fleet_event.message}".strip(),
             }
             for group in groups
-            for number, each in enumerate(group.launch_errors)
+            for number, fleet_event in enumerate(group.launch_errors)
         ]
     }
 
@@ -122,7 +124,7 @@ def _group(group: Fleet, members: Iterable[Instance]) -> Json:
         },
         "AvailabilityZones": list(group.zones),
         "SuspendedProcesses": [] if group.rebalances_zones else [{"ProcessName": "AZRebalance"}],
-        "Instances": [_member(each) for each in members if not each.gone],
+        "Instances": [_member(member) for member in members if not member.gone],
         "Tags": _tags(group.tags),
     }
     if group.max_size is not None:

@@ -53,7 +53,7 @@ def decode_message(message: MessageId, body: str) -> tuple[Notice, ...]:
         read = _READERS.get((_text(event, "source"), _text(event, "detail-type")))
         if read is not None:
             found = read(message, _time(event, "time"), _mapping(event.get("detail")))
-            return tuple(_in_region(each, event) for each in found)
+            return tuple(_in_region(notice, event) for notice in found)
     return (Notice(message=message, kind="unreadable", instance=InstanceId("")),)
 
 

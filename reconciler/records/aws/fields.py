@@ -68,7 +68,7 @@ def read_entries(
 
 def tags_of(tags: Iterable[TagWire] | None) -> Labels:
     """Return tags in the model's form."""
-    return FrozenMap((each.key, each.value or "") for each in tags) if tags else NO_LABELS
+    return FrozenMap((tag.key, tag.value or "") for tag in tags) if tags else NO_LABELS
 
 
 def is_of_cluster(tags: Mapping[str, str], cluster: str) -> bool:

@@ -166,7 +166,7 @@ def units_not_nodes(overrides: Iterable[OverrideWire], unit: str | None) -> str:
     """
     if unit not in {None, "", "units"}:
         return f"its target counts {unit}, not nodes"
-    weights = {each.weighted_capacity for each in overrides} - {None}
+    weights = {override.weighted_capacity for override in overrides} - {None}
     if all(float(weight) == 1 for weight in weights if weight is not None):
         return ""
     return "its target counts units of WeightedCapacity, not nodes"
@@ -177,14 +177,17 @@ def chooses_types(overrides: Iterable[OverrideWire]) -> bool:
 
     Then the type that the launch template names is not used.
     """
-    return any(each.instance_requirements for each in overrides)
+    return any(override.instance_requirements for override in overrides)
 
 
 def _fleet(wire: _FleetWire, region: Region, templates: LaunchTemplates) -> Fleet:
     """Return the fleet; its version is that of the first launch template that it names."""
     configs = wire.launch_template_configs or ()
-    specifications = [each.launch_template_specification for each in configs]
-    first = next((each for each in specifications if each), TemplateSpecificationWire())
+    specifications = [config_wire.launch_template_specification for config_wire in configs]
+    first = next(
+        (specification for specification in specifications if specification),
+        TemplateSpecificationWire(),
+    )
     overrides = [override for config in configs for override in config.overrides or ()]
     tags = tags_of(wire.tags)
     capacity = wire.target_capacity_specification
@@ -223,7 +226,7 @@ def _instance_types(configs: Iterable[_ConfigWire], templates: LaunchTemplates) 
             return ()
         specification = config.launch_template_specification
         own = templates.instance_type_of(specification) if specification else None
-        named += [each.instance_type or own for each in config.overrides or ()] or [own]
+        named += [override.instance_type or own for override in config.overrides or ()] or [own]
     known = [each for each in named if each]
     return tuple(dict.fromkeys(known)) if len(known) == len(named) else ()
 
@@ -235,7 +238,7 @@ def _subnet_ids(configs: Iterable[_ConfigWire]) -> tuple[str, ...]:
     """
     stated: list[str] = []
     for config in configs:
-        own = [each.subnet_id for each in config.overrides or () if each.subnet_id]
+        own = [override.subnet_id for override in config.overrides or () if override.subnet_id]
         if not own or len(own) < len(config.overrides or ()):
             return ()
         stated += own

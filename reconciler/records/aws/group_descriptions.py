@@ -110,7 +110,7 @@ def _described(
         allocation_strategy=wire.shares.spot_allocation_strategy or "",
         target_capacity=wire.desired_capacity,
         overrides=tuple(OverrideDescription(instance_type=e.instance_type) for e in options),
-        zones={each: zones[each] for each in subnets if each in zones},
+        zones={subnet: zones[subnet] for subnet in subnets if subnet in zones},
         template=templates.described(specification) if specification else None,
         template_version=(specification.version if specification else None) or "$Default",
         group=GroupDescription(
@@ -145,7 +145,7 @@ def _unfit(wire: _GroupWire, subnets: Sequence[str], zones: Mapping[str, str]) -
         yield f"its desired capacity counts {wire.desired_capacity_type}, not nodes"
     if not _IMPORTABLE.fullmatch(wire.auto_scaling_group_name):
         yield "its name has characters that an import block here may not have"
-    places = [zones.get(each) for each in subnets]
+    places = [zones.get(subnet) for subnet in subnets]
     if not places or None in places:
         yield "the zones of its subnets are not known (describe-subnets)"
     elif len(set(places)) < len(places):
@@ -156,11 +156,11 @@ def _unfit(wire: _GroupWire, subnets: Sequence[str], zones: Mapping[str, str]) -
 
 def _unfit_policy(policy: _TemplateWire, wire: _GroupWire) -> Iterator[str]:
     options = policy.overrides or ()
-    if not all(each.instance_type for each in options) or not options:
+    if not all(option.instance_type for option in options) or not options:
         yield "its mixed instances policy names no instance types"
-    if any(each.weighted_capacity not in {None, "1"} for each in options):
+    if any(option.weighted_capacity not in {None, "1"} for option in options):
         yield "its instance types have weights: its desired capacity counts units"
-    if any(each.launch_template_specification or each.image_id for each in options):
+    if any(option.launch_template_specification or option.image_id for option in options):
         yield "some of its instance types have a launch template or an image of their own"
     strategy = wire.shares.spot_allocation_strategy
     all_on_demand = wire.shares.on_demand_percentage == ALL_ON_DEMAND

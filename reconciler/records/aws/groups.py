@@ -136,7 +136,9 @@ class GroupWire(Wire):
     @property
     def suspended(self) -> frozenset[str]:
         """Return the processes that somebody has suspended."""
-        return frozenset(each.process_name for each in self.suspended_processes or ())
+        return frozenset(
+            suspended_process.process_name for suspended_process in self.suspended_processes or ()
+        )
 
     @property
     def mixed_template(self) -> "_MixedTemplateWire | None":
@@ -175,17 +177,17 @@ class GroupDetails:
 
     def read(self, answer: Mapping[str, Any], ignored: list[Ignored]) -> None:
         """Add launch configurations, managed node groups and scaling activities."""
-        for each in read_entries(
+        for entry in read_entries(
             answer.get("LaunchConfigurations"),
             _LaunchConfigurationWire,
             "LaunchConfiguration",
             "LaunchConfigurationName",
             ignored,
         ):
-            if each.instance_type:
-                self.types_by_configuration[each.launch_configuration_name] = each.instance_type
-            if each.spot_price:
-                self.spot_configurations.add(each.launch_configuration_name)
+            if entry.instance_type:
+                self.types_by_configuration[entry.launch_configuration_name] = entry.instance_type
+            if entry.spot_price:
+                self.spot_configurations.add(entry.launch_configuration_name)
         if "nodegroup" in answer:
             self._read_node_group(answer["nodegroup"], ignored)
         for activity in read_entries(
@@ -243,7 +245,7 @@ def with_memberships(
             answer.get("AutoScalingInstances"), MemberWire, "AutoScalingInstance", "InstanceId", []
         )
     }
-    return [_with_membership(each, members.get(each.id)) for each in instances]
+    return [_with_membership(instance, members.get(instance.id)) for instance in instances]
 
 
 def _with_membership(instance: Instance, wire: MemberWire | None) -> Instance:
@@ -300,7 +302,7 @@ def group_as_fleet(
         state="deleting" if wire.status else "active",
         target_capacity=wire.desired_capacity,
         fulfilled_capacity=float(
-            sum(each.lifecycle_state == "InService" for each in wire.instances or ())
+            sum(instance.lifecycle_state == "InService" for instance in wire.instances or ())
         ),
         created_at=moment_of(wire.created_time),
         tags=tags,
@@ -357,7 +359,10 @@ def _rebalances_zones(wire: GroupWire) -> bool:
 def _own_templates(wire: GroupWire) -> Iterable[TemplateSpecificationWire | None]:
     """Return the launch templates that options of a group have of their own."""
     mixed = wire.mixed_template
-    return [each.launch_template_specification for each in (mixed and mixed.overrides) or ()]
+    return [
+        override_wire.launch_template_specification
+        for override_wire in (mixed and mixed.overrides) or ()
+    ]
 
 
 def _launches(
@@ -369,7 +374,7 @@ def _launches(
     options = (mixed.overrides if mixed else None) or ()
     if chooses_types(options):
         return specification, ()
-    types = [each.instance_type for each in options]
+    types = [option.instance_type for option in options]
     if not any(types):
         types = list(details.types_by_group.get(wire.auto_scaling_group_name, ()))
     if not types and specification:

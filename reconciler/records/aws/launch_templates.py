@@ -107,16 +107,16 @@ class LaunchTemplates:
     def read(self, answer: Mapping[str, Any], ignored: list[Ignored]) -> None:
         """Add describe-launch-templates and describe-launch-template-versions."""
         id_key = "LaunchTemplateId"
-        for each in read_entries(
+        for entry in read_entries(
             answer.get("LaunchTemplates"), _TemplateWire, "LaunchTemplate", id_key, ignored
         ):
-            self._name(each.launch_template_id, each.launch_template_name)
-            if each.latest_version_number is not None:
-                self.latest[each.launch_template_id] = each.latest_version_number
-            if each.default_version_number is not None:
-                self.default[each.launch_template_id] = each.default_version_number
-            if (answered_at := moment_of(each.answered_at or each.told_at)) is not None:
-                self.answered_at[each.launch_template_id] = answered_at
+            self._name(entry.launch_template_id, entry.launch_template_name)
+            if entry.latest_version_number is not None:
+                self.latest[entry.launch_template_id] = entry.latest_version_number
+            if entry.default_version_number is not None:
+                self.default[entry.launch_template_id] = entry.default_version_number
+            if (answered_at := moment_of(entry.answered_at or entry.told_at)) is not None:
+                self.answered_at[entry.launch_template_id] = answered_at
         for silent in read_entries(
             answer.get(UNKNOWN_TEMPLATES, answer.get(_UNKNOWN_TEMPLATES_BEFORE)),
             _UnknownTemplateWire,

@@ -80,7 +80,9 @@ def decode_cloud(
     return CloudState(
         fleets=tuple(fleet for part in parts for fleet in part.ordered_fleets()),
         other_fleets=frozenset(each for part in parts for each in part.living - set(part.fleets)),
-        instances=tuple(each for part in parts for each in part.ordered_instances()),
+        instances=tuple(
+            ordered_instance for part in parts for ordered_instance in part.ordered_instances()
+        ),
         regions=frozenset(by_region),
         ignored=tuple(sorted(ignored)),
         instances_known=any(part.instances_seen for part in parts)
@@ -149,7 +151,7 @@ class _RegionState:
         self, group: GroupWire, templates: LaunchTemplates, details: GroupDetails
     ) -> bool:
         name = group.auto_scaling_group_name
-        tags = {each.key: each.value or "" for each in group.tags or ()}
+        tags = {tag.key: tag.value or "" for tag in group.tags or ()}
         if not is_ours(name, tags, self.cluster, self.groups):
             return False
         try:
@@ -191,8 +193,8 @@ class _RegionState:
 
     def _join_group_members(self, group: GroupWire, details: GroupDetails) -> None:
         fleet_id = FleetId(group.auto_scaling_group_name)
-        members = [each for each in group.instances or () if not each.is_warm]
-        self._set_warm_pool_aside(group, {each.instance_id for each in members})
+        members = [instance for instance in group.instances or () if not instance.is_warm]
+        self._set_warm_pool_aside(group, {member.instance_id for member in members})
         for wire in members:
             if group.keeps_pool_running and wire.instance_id not in details.into_service:
                 self._forget_launch(InstanceId(wire.instance_id))
@@ -218,7 +220,11 @@ class _RegionState:
         that runs there may still be a node.
         """
         fleet_id = FleetId(group.auto_scaling_group_name)
-        aside = {each.instance_id for each in group.instances or () if each.is_warm}
+        aside = {
+            group_instance_wire.instance_id
+            for group_instance_wire in group.instances or ()
+            if group_instance_wire.is_warm
+        }
         if group.warm_pool_configuration is not None:
             of_group = {each.id for each in self.instances.values() if each.fleet_id == fleet_id}
             aside |= of_group - members

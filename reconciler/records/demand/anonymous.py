@@ -107,11 +107,11 @@ class Anonymiser:
                     spec=None if line.spec is None else self._spec(line.spec),
                     claim_templates=tuple(
                         replace(
-                            each,
-                            name=self._hashed("claim", each.name),
-                            storage_class=self._class(each.storage_class),
+                            claim_template,
+                            name=self._hashed("claim", claim_template.name),
+                            storage_class=self._class(claim_template.storage_class),
                         )
-                        for each in line.claim_templates
+                        for claim_template in line.claim_templates
                     ),
                     labels=self._labels(line.labels),
                     annotations=self._for_planning(line.annotations),
@@ -160,7 +160,7 @@ class Anonymiser:
 
     def _volumes(self, volumes: PodVolumes) -> PodVolumes:
         return PodVolumes(
-            claims=tuple(self._hashed("claim", each) for each in volumes.claims),
+            claims=tuple(self._hashed("claim", claim) for claim in volumes.claims),
             ephemeral=tuple(self._hashed("volume", each) for each in volumes.ephemeral),
         )
 
@@ -216,21 +216,22 @@ class Anonymiser:
             ),
             node_affinity=self._without_node_names(spec.node_affinity),
             node_preferences=tuple(
-                replace(each, term=self._node_term(each.term)) for each in spec.node_preferences
+                replace(node_preference, term=self._node_term(node_preference.term))
+                for node_preference in spec.node_preferences
             ),
             pod_affinity=tuple(map(self._term, spec.pod_affinity)),
             pod_anti_affinity=tuple(map(self._term, spec.pod_anti_affinity)),
             pod_preferences=tuple(
-                PodPreference(weight=each.weight, term=self._term(each.term))
-                for each in spec.pod_preferences
+                PodPreference(weight=pod_preference.weight, term=self._term(pod_preference.term))
+                for pod_preference in spec.pod_preferences
             ),
             topology_spread=tuple(
                 replace(
-                    each,
-                    selector=self._selector(each.selector),
-                    match_label_keys=self._keys(each.match_label_keys),
+                    topology_spread_constraint,
+                    selector=self._selector(topology_spread_constraint.selector),
+                    match_label_keys=self._keys(topology_spread_constraint.match_label_keys),
                 )
-                for each in spec.topology_spread
+                for topology_spread_constraint in spec.topology_spread
             ),
         )
 
@@ -248,8 +249,8 @@ class Anonymiser:
             term,
             fields=tuple(map(self._with_node_names, term.fields)),
             expressions=tuple(
-                self._with_node_names(each) if each.key == _NODE_NAME else each
-                for each in term.expressions
+                self._with_node_names(expression) if expression.key == _NODE_NAME else expression
+                for expression in term.expressions
             ),
         )
 
@@ -277,11 +278,11 @@ class Anonymiser:
             match_labels=self._labels(selector.match_labels),
             match_expressions=tuple(
                 replace(
-                    each,
-                    key=self._label_key(each.key),
-                    values=tuple(map(self._label_value, each.values)),
+                    match_expression,
+                    key=self._label_key(match_expression.key),
+                    values=tuple(map(self._label_value, match_expression.values)),
                 )
-                for each in selector.match_expressions
+                for match_expression in selector.match_expressions
             ),
         )
 

@@ -97,7 +97,9 @@ def seen_in(
         budgets=budgets,
         claims={f"{c.namespace}/{c.name}": c for c in cluster.claims},
         volumes={volume.name: volume for volume in cluster.volumes},
-        storage_classes={each.name: each for each in cluster.storage_classes},
+        storage_classes={
+            storage_class.name: storage_class for storage_class in cluster.storage_classes
+        },
         fleets=fleets,
         nodes=_nodes(cluster, cloud),
     )
@@ -121,7 +123,9 @@ def _nodes(cluster: ClusterState, cloud: CloudState | None) -> Mapping[tuple[str
     fleets, instances = (cloud.fleets, cloud.instances) if cloud is not None else ((), ())
     names = {fleet.id: fleet.name for fleet in fleets}
     fleet_of: dict[InstanceId | None, str] = {
-        each.id: names[each.fleet_id] for each in instances if each.fleet_id in names
+        instance.id: names[instance.fleet_id]
+        for instance in instances
+        if instance.fleet_id in names
     }
     ready = (n for n in cluster.nodes if n.ready and not n.unreadable and n.allocatable)
     return {
@@ -199,11 +203,11 @@ def _ended(
 def _changed_daemon_sets(
     known: ObservedDemand, now: ObservedDemand, at: datetime
 ) -> Iterator[DemandLine]:
-    for name, each in now.daemon_sets.items():
-        if known.daemon_sets.get(name) != each:
-            owner = Owner(kind="DaemonSet", name=each.name, uid="")
+    for name, daemon_set in now.daemon_sets.items():
+        if known.daemon_sets.get(name) != daemon_set:
+            owner = Owner(kind="DaemonSet", name=daemon_set.name, uid="")
             yield ControllerDemand(
-                at=at, controller=owner, namespace=each.namespace, spec=each.spec
+                at=at, controller=owner, namespace=daemon_set.namespace, spec=daemon_set.spec
             )
     for name in sorted(known.daemon_sets.keys() - now.daemon_sets.keys()):
         gone = known.daemon_sets[name]
@@ -214,10 +218,10 @@ def _changed_daemon_sets(
 def _changed_budgets(
     known: ObservedDemand, now: ObservedDemand, at: datetime
 ) -> Iterator[DemandLine]:
-    for name, each in now.budgets.items():
+    for name, pod_disruption_budget in now.budgets.items():
         earlier = known.budgets.get(name)
-        if earlier is None or _rule_of(earlier) != _rule_of(each):
-            yield _budget_demand(at, each)
+        if earlier is None or _rule_of(earlier) != _rule_of(pod_disruption_budget):
+            yield _budget_demand(at, pod_disruption_budget)
     for name in sorted(known.budgets.keys() - now.budgets.keys()):
         gone = known.budgets[name]
         yield BudgetDemand(
@@ -261,7 +265,9 @@ def _claim_demand(
 ) -> ClaimDemand:
     volume = now.volumes.get(claim.volume_name)
     classes = now.storage_classes
-    default = next((each.name for each in classes.values() if each.default), "")
+    default = next(
+        (storage_class.name for storage_class in classes.values() if storage_class.default), ""
+    )
     name = default if claim.storage_class is None else claim.storage_class
     found = classes.get(name)
     driver = found.provisioner if found is not None else EBS_DRIVER

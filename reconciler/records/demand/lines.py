@@ -190,9 +190,9 @@ def _within(error: ValueError, key: str) -> ValueError:
 
 
 def _volumes(wires: tuple[VolumeWire, ...]) -> PodVolumes:
-    named = [each.persistent_volume_claim for each in wires]
-    claims = [each.claim_name for each in named if each is not None]
-    own = [each.name for each in wires if each.ephemeral is not None]
+    named = [wire.persistent_volume_claim for wire in wires]
+    claims = [claim_wire.claim_name for claim_wire in named if claim_wire is not None]
+    own = [wire.name for wire in wires if wire.ephemeral is not None]
     if not all((*claims, *own)):
         raise ValueError("spec.volumes: a claim or an ephemeral volume has no name")
     if not (claims or own):

@@ -174,7 +174,7 @@ class PodHistory:
         is_first = not self._pods
         for sample in answers["created"]:
             self._came(sample)
-        if is_first and any(each.created < begin - GONE_AFTER for each in self._pods.values()):
+        if is_first and any(pod.created < begin - GONE_AFTER for pod in self._pods.values()):
             self.forgotten_until = begin
         for key, sample in _of_pods(answers["owner"]):
             kind, name = sample.labels.get("owner_kind"), sample.labels.get("owner_name")

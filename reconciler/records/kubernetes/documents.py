@@ -114,7 +114,11 @@ def split_documents(body: bytes, where: str) -> list[RawObject]:
     if not body.strip():
         raise InputError(where, "is empty", HINT)
     file = _File(where, {})
-    found = [each for document in _documents(body, where) for each in _objects(document, file)]
+    found = [
+        raw_object
+        for document in _documents(body, where)
+        for raw_object in _objects(document, file)
+    ]
     for kind, is_more in file.is_more.items():
         if is_more:
             raise InputError(where, f"its {kind} was cut off: more objects follow it", HINT)

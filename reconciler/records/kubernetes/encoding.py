@@ -41,8 +41,11 @@ def encode_pod_spec(spec: PodSpec) -> Json:
             "containers": _containers(spec),
             "nodeSelector": dict(spec.node_selector),
             "affinity": _affinity(spec),
-            "tolerations": [_toleration(each) for each in spec.tolerations],
-            "topologySpreadConstraints": [_spread(each) for each in spec.topology_spread],
+            "tolerations": [_toleration(toleration) for toleration in spec.tolerations],
+            "topologySpreadConstraints": [
+                _spread(topology_spread_constraint)
+                for topology_spread_constraint in spec.topology_spread
+            ],
             "priority": spec.priority or None,
             "preemptionPolicy": None if spec.preempts else "Never",
             "schedulerName": _unless(spec.scheduler_name, DEFAULT_SCHEDULER),
@@ -72,7 +75,9 @@ def encode_selector(selector: LabelSelector | None) -> Json | None:
     return present(
         {
             "matchLabels": dict(selector.match_labels),
-            "matchExpressions": [_requirement(each) for each in selector.match_expressions],
+            "matchExpressions": [
+                _requirement(match_expression) for match_expression in selector.match_expressions
+            ],
         }
     )
 
@@ -121,7 +126,7 @@ def encode_node(node: Node) -> Json:
             {
                 "providerID": node.provider_id,
                 "unschedulable": node.unschedulable or None,
-                "taints": [_taint(each) for each in node.taints],
+                "taints": [_taint(taint) for taint in node.taints],
             }
         ),
         "status": {
@@ -189,7 +194,7 @@ def _containers(spec: PodSpec) -> list[Json]:
         if left:
             containers.append({"name": f"all-{len(containers)}"})
     if spec.host_ports:
-        first["ports"] = [_port(each) for each in spec.host_ports]
+        first["ports"] = [_port(host_port) for host_port in spec.host_ports]
     return containers
 
 
@@ -206,8 +211,8 @@ def _affinity(spec: PodSpec) -> Json:
         }
     if spec.node_preferences:
         node[PREFERRED] = [
-            {"weight": each.weight, "preference": encode_node_term(each.term)}
-            for each in spec.node_preferences
+            {"weight": node_preference.weight, "preference": encode_node_term(node_preference.term)}
+            for node_preference in spec.node_preferences
         ]
     return present(
         {
@@ -220,19 +225,24 @@ def _affinity(spec: PodSpec) -> Json:
 
 def _pod_affinity(spec: PodSpec, required: Iterable[PodAffinityTerm], sign: int) -> Json:
     preferred = [
-        {"weight": abs(each.weight), "podAffinityTerm": _pod_term(each.term)}
-        for each in spec.pod_preferences
-        if each.weight * sign > 0 or (each.weight == 0 and sign > 0)
+        {"weight": abs(pod_preference.weight), "podAffinityTerm": _pod_term(pod_preference.term)}
+        for pod_preference in spec.pod_preferences
+        if pod_preference.weight * sign > 0 or (pod_preference.weight == 0 and sign > 0)
     ]
-    return present({REQUIRED: [_pod_term(each) for each in required], PREFERRED: preferred})
+    return present(
+        {
+            REQUIRED: [_pod_term(pod_affinity_term) for pod_affinity_term in required],
+            PREFERRED: preferred,
+        }
+    )
 
 
 def encode_node_term(term: NodeSelectorTerm) -> Json:
     """Return a v1 NodeSelectorTerm."""
     return present(
         {
-            "matchExpressions": [_requirement(each) for each in term.expressions],
-            "matchFields": [_requirement(each) for each in term.fields],
+            "matchExpressions": [_requirement(expression) for expression in term.expressions],
+            "matchFields": [_requirement(field) for field in term.fields],
         }
     )
 
@@ -251,7 +261,11 @@ def _pod_term(term: PodAffinityTerm) -> Json:
 
 def _selectors(**selectors: LabelSelector | None) -> Json:
     """Return the selectors that exist: an empty one matches everything and is not a missing one."""
-    return {key: encode_selector(each) for key, each in selectors.items() if each is not None}
+    return {
+        key: encode_selector(label_selector)
+        for key, label_selector in selectors.items()
+        if label_selector is not None
+    }
 
 
 def _requirement(line: Requirement) -> Json:

@@ -108,8 +108,8 @@ def decode_node(raw: bytes | Raw) -> Node:
         labels=labels_of(metadata.labels),
         annotations=_kept(metadata.annotations or {}),
         taints=tuple(
-            Taint(key=each.key, value=each.value or "", effect=each.effect)
-            for each in spec.taints or ()
+            Taint(key=taint.key, value=taint.value or "", effect=taint.effect)
+            for taint in spec.taints or ()
         ),
         unschedulable=bool(spec.unschedulable),
         # Without the condition only taints show it, as for kube-scheduler; a node that offers
@@ -130,14 +130,16 @@ def decode_csi_node(raw: bytes | Raw) -> CsiNode:
     return CsiNode(
         name=NodeName(required_name(wire.metadata.name)),
         limits=FrozenMap(
-            (each.name, each.allocatable.count if each.allocatable else None)
-            for each in drivers or ()
+            (driver.name, driver.allocatable.count if driver.allocatable else None)
+            for driver in drivers or ()
         ),
     )
 
 
 def _ready_condition(status: _NodeStatusWire) -> _ConditionWire | None:
-    return next((each for each in status.conditions or () if each.type == "Ready"), None)
+    return next(
+        (condition for condition in status.conditions or () if condition.type == "Ready"), None
+    )
 
 
 def _kept(annotations: dict[str, str]) -> Labels:

@@ -255,15 +255,15 @@ def _node_affinity(wire: _NodeAffinityWire, excess: _Excess) -> NodeSelector | N
 def _node_preferences(wire: _NodeAffinityWire, excess: _Excess) -> tuple[Preference, ...]:
     preferred = wire.preferred_during_scheduling_ignored_during_execution or ()
     too_many = size_beyond(
-        total(node_term_size(each.preference) for each in preferred),
+        total(node_term_size(term.preference) for term in preferred),
         NODE_TERMS_MAX,
         "preferred node affinity terms",
     )
     if excess.add(too_many):
         return ()
     return tuple(
-        Preference(weight=each.weight, term=node_selector_term_of(each.preference))
-        for each in preferred
+        Preference(weight=term.weight, term=node_selector_term_of(term.preference))
+        for term in preferred
     )
 
 
@@ -312,20 +312,20 @@ def _anti_affinity(wire: _PodAffinityWire | None, excess: _Excess) -> tuple[PodA
 
 def _pod_preferences(affinity: _AffinityWire, excess: _Excess) -> tuple[PodPreference, ...]:
     signed = ((affinity.pod_affinity, 1), (affinity.pod_anti_affinity, -1))
-    found = [(each, sign) for wire, sign in signed for each in _preferred(wire)]
-    terms = [each.pod_affinity_term for each, _ in found]
+    found = [(term, sign) for wire, sign in signed for term in _preferred(wire)]
+    terms = [term.pod_affinity_term for term, _ in found]
     if excess.add(_terms_beyond(terms, "preferred pod affinity and anti-affinity terms")):
         return ()
     return tuple(
-        PodPreference(weight=sign * each.weight, term=_term(each.pod_affinity_term))
-        for each, sign in found
+        PodPreference(weight=sign * term.weight, term=_term(term.pod_affinity_term))
+        for term, sign in found
     )
 
 
 def _topology_spread(wire: SharedSpecWire, excess: _Excess) -> tuple[TopologySpreadConstraint, ...]:
     constraints = wire.topology_spread_constraints or ()
-    sizes = (label_selector_size(each.label_selector) for each in constraints)
-    keys = sum(len(each.match_label_keys or ()) for each in constraints)
+    sizes = (label_selector_size(constraint.label_selector) for constraint in constraints)
+    keys = sum(len(constraint.match_label_keys or ()) for constraint in constraints)
     terms, lines, values = total(sizes)
     too_many = size_beyond((terms, lines + keys, values), SPREAD_MAX, "topologySpreadConstraints")
     return () if excess.add(too_many) else tuple(map(_spread, constraints))
@@ -380,7 +380,7 @@ def _host_ports(wire: SharedSpecWire) -> tuple[HostPort, ...]:
     """Return ports that running containers use on the node; on the host's network all count."""
     running = [
         *(wire.containers or ()),
-        *(each for each in wire.init_containers or () if each.restartable),
+        *(container for container in wire.init_containers or () if container.restartable),
     ]
     ports = set()
     for port in (port for container in running for port in container.ports or ()):

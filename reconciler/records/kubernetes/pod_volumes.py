@@ -34,7 +34,7 @@ def excess_of(volumes: tuple[VolumeWire, ...]) -> str:
     """Return what the volumes have too much of to be planned for, in words; usually nothing."""
     if not volumes:
         return ""
-    claims = (each.persistent_volume_claim for each in volumes)
+    claims = (volume.persistent_volume_claim for volume in volumes)
     longest = max((len(claim.claim_name) for claim in claims if claim is not None), default=0)
     what = "characters in the name of a claim"
     return beyond(len(volumes), VOLUMES_MAX, "volumes") or beyond(longest, NAME_MAX, what)

@@ -202,9 +202,9 @@ class PodDecoder:
             nominated_node_name=_optional_node(status.nominated_node_name),
             claims=claims_of(name, volumes),
             ebs_volume_ids=tuple(
-                each.aws_elastic_block_store.handle[:HANDLE_MAX]
-                for each in volumes
-                if each.aws_elastic_block_store
+                volume.aws_elastic_block_store.handle[:HANDLE_MAX]
+                for volume in volumes
+                if volume.aws_elastic_block_store
             ),
             gated=gated,
             left_to_scheduler=not node_name and _is_left_to_scheduler(spec, status),
@@ -219,7 +219,7 @@ class PodDecoder:
             finished_at=_finished_at(status, containers)
             if phase in {"Succeeded", "Failed"}
             else None,
-            restarts=sum(max(0, each.restart_count or 0) for each in containers),
+            restarts=sum(max(0, container.restart_count or 0) for container in containers),
             qos=cast("QosClass", status.qos_class) if status.qos_class in QOS_CLASSES else None,
             reason=sys.intern(status.reason[:ANNOTATION_MAX]) if status.reason else "",
             containers=_noticeable(status),
@@ -260,7 +260,7 @@ def _put_holdings(spec: _SpecWire, status: _StatusWire) -> None:
 
     apply_resizes(spec.containers or (), status.container_statuses or (), cannot_be_resized)
     if status.init_container_statuses:
-        sidecars = [each for each in spec.init_containers or () if each.restart_policy == "Always"]
+        sidecars = [c for c in spec.init_containers or () if c.restart_policy == "Always"]
         apply_resizes(sidecars, status.init_container_statuses, cannot_be_resized)
     if spec.resources is not NULL and status.resources is not NULL:
         spec.resources = counted_resources(
@@ -285,8 +285,9 @@ def _is_left_to_scheduler(spec: _SpecWire, status: _StatusWire) -> bool:
     if (spec.scheduler_name or DEFAULT_SCHEDULER) == DEFAULT_SCHEDULER:
         return False
     return not any(
-        (each.type, each.status, each.reason) == ("PodScheduled", "False", _UNSCHEDULABLE)
-        for each in status.conditions or ()
+        (condition.type, condition.status, condition.reason)
+        == ("PodScheduled", "False", _UNSCHEDULABLE)
+        for condition in status.conditions or ()
     )
 
 
@@ -302,7 +303,7 @@ def _scheduled_at(status: _StatusWire, *others: datetime | None) -> datetime | N
 
 def _cannot_be_resized(conditions: tuple[_ConditionWire, ...]) -> bool:
     """Return whether a resize is impossible, as component-helpers' IsPodResizeInfeasible."""
-    pending = next((each for each in conditions if each.type == "PodResizePending"), None)
+    pending = next((c for c in conditions if c.type == "PodResizePending"), None)
     return pending is not None and pending.reason == "Infeasible"
 
 
@@ -347,10 +348,10 @@ def _noticeable(status: _StatusWire) -> tuple[ContainerState, ...]:
         ("ephemeral", status.ephemeral_container_statuses),
     )
     found = [
-        _container_state(kind, each)
+        _container_state(kind, status)
         for kind, statuses in every
-        for each in statuses or ()
-        if _is_noticeable(each)
+        for status in statuses or ()
+        if _is_noticeable(status)
     ]
     return tuple(found[:CONTAINERS_MAX])
 
@@ -385,14 +386,14 @@ def _finished_at(
 ) -> datetime | None:
     """Return when its last container ended; else when the pod stopped being ready."""
     ends = [
-        each.state.terminated.finished_at
-        for each in containers
-        if each.state and each.state.terminated and each.state.terminated.finished_at
+        container.state.terminated.finished_at
+        for container in containers
+        if container.state and container.state.terminated and container.state.terminated.finished_at
     ]
     if not ends:
         ends = [
-            each.last_transition_time
-            for each in status.conditions or ()
-            if each.type == "Ready" and each.last_transition_time
+            condition.last_transition_time
+            for condition in status.conditions or ()
+            if condition.type == "Ready" and condition.last_transition_time
         ]
     return max((moment for end in ends if (moment := utc(end))), default=None)

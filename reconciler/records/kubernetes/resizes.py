@@ -57,7 +57,7 @@ def apply_resizes(
         ValueError: A quantity is invalid.
     """
     # Before Kubernetes 1.33, and before containers have started, there are no `resources`.
-    holdings = {each.name: each for each in statuses if each.resources is not NULL}
+    holdings = {status.name: status for status in statuses if status.resources is not NULL}
     if not holdings:
         return
     for container in containers:

@@ -37,14 +37,14 @@ def decode_cluster(
     unused: Counter[str] = Counter()
     decoded: dict[Identity | int, Decoded] = {}
     with garbage_collection_paused():
-        for number, each in enumerate(objects):
-            if is_unused(each):
-                unused[each.kind] += 1
+        for number, raw_object in enumerate(objects):
+            if is_unused(raw_object):
+                unused[raw_object.kind] += 1
                 continue
             result = (
-                decoder.decode(each.kind, each.raw)
-                if each.kind
-                else unreadable("", bytes(each.raw))
+                decoder.decode(raw_object.kind, raw_object.raw)
+                if raw_object.kind
+                else unreadable("", bytes(raw_object.raw))
             )
             if result is not None:
                 # Without a name nothing shows that two objects are the same one.
@@ -127,28 +127,35 @@ def without_foreign_leases(decoded: list[Decoded], namespace: str) -> list[Decod
     if len(leases) <= 1:
         return decoded
     foreign = {
-        id(each)
-        for each in leases
-        if isinstance(each.value, SavedState) and each.value.namespace != namespace
+        id(lease)
+        for lease in leases
+        if isinstance(lease.value, SavedState) and lease.value.namespace != namespace
     }
     return [each for each in decoded if id(each) not in foreign]
 
 
 def _without_repeats(saved: SavedState) -> SavedState:
     """Return the saved state in order; of a fleet or demand that is named twice, the last entry."""
-    fleets = {(each.fleet, each.region): each for each in saved.fleets}
-    demands = {(each.demand, each.fleet, each.region): each for each in saved.demands}
-    lost = {(each.region, each.id): each for each in saved.lost_fleets}
+    fleets = {(fleet.fleet, fleet.region): fleet for fleet in saved.fleets}
+    demands = {(demand.demand, demand.fleet, demand.region): demand for demand in saved.demands}
+    lost = {(lost_fleet.region, lost_fleet.id): lost_fleet for lost_fleet in saved.lost_fleets}
     return replace(
         saved,
         fleets=tuple(fleets[key] for key in sorted(fleets)),
         demands=tuple(demands[key] for key in sorted(demands)),
         lost_fleets=tuple(lost[key] for key in sorted(lost)),
-        stuck_ends=tuple(sorted({each.instance: each for each in saved.stuck_ends}.values())),
+        stuck_ends=tuple(
+            sorted({stuck_end.instance: stuck_end for stuck_end in saved.stuck_ends}.values())
+        ),
         raises=tuple(sorted(saved.raises, key=lambda each: each.at)),
         interrupted_pools=tuple(sorted(set(saved.interrupted_pools))),
         protected_instances=tuple(
-            sorted({each.instance: each for each in saved.protected_instances}.values())
+            sorted(
+                {
+                    protected_instance.instance: protected_instance
+                    for protected_instance in saved.protected_instances
+                }.values()
+            )
         ),
     )
 

@@ -234,7 +234,11 @@ def _csi_source(spec: _VolumeSpecWire) -> tuple[str, str]:
 def _topology_term(wire: _TopologyTermWire) -> NodeSelectorTerm:
     return NodeSelectorTerm(
         expressions=tuple(
-            Requirement(key=each.key, operator="In", values=each.values)
-            for each in wire.match_label_expressions or ()
+            Requirement(
+                key=topology_expression_wire.key,
+                operator="In",
+                values=topology_expression_wire.values,
+            )
+            for topology_expression_wire in wire.match_label_expressions or ()
         )
     )

@@ -54,7 +54,7 @@ def encode_volume(volume: PersistentVolume) -> Json:
         }
     )
     if affinity is not None:
-        terms = [encode_node_term(each) for each in affinity.terms]
+        terms = [encode_node_term(term) for term in affinity.terms]
         spec["nodeAffinity"] = {"required": {"nodeSelectorTerms": terms}}
     metadata = present({"name": volume.name, "labels": dict(volume.labels)})
     return {"apiVersion": "v1", "kind": "PersistentVolume", "metadata": metadata, "spec": spec}
@@ -65,7 +65,9 @@ def encode_storage_class(storage_class: StorageClass) -> Json:
     default = {"storageclass.kubernetes.io/is-default-class": "true"}
     metadata = {"name": storage_class.name, "annotations": default if storage_class.default else {}}
     waits = storage_class.wait_for_first_consumer
-    topologies = [_topology(each) for each in storage_class.allowed_topologies]
+    topologies = [
+        _topology(allowed_topology) for allowed_topology in storage_class.allowed_topologies
+    ]
     return {
         "apiVersion": "storage.k8s.io/v1",
         "kind": "StorageClass",

@@ -34,12 +34,12 @@ def is_allowed(policies: Sequence[Document], action: str, subjects: Sequence[Sub
         action: `service:Action`.
         subjects: What it is about; at least one.
     """
-    statements = [each for policy in policies for each in _statements(policy)]
+    statements = [statement for policy in policies for statement in _statements(policy)]
     return all(_decided(statements, action, subject) for subject in subjects)
 
 
 def _decided(statements: Sequence[Document], action: str, subject: Subject) -> bool:
-    matching = [each for each in statements if _matches(each, action, subject)]
+    matching = [statement for statement in statements if _matches(statement, action, subject)]
     if any(each.get("Effect") != "Allow" for each in matching):
         return False
     return bool(matching)
@@ -51,10 +51,10 @@ def _statements(policy: Document) -> Iterator[Document]:
 
 
 def _matches(statement: Document, action: str, subject: Subject) -> bool:
-    actions = [each.lower() for each in _texts(statement.get("Action"))]
+    actions = [text.lower() for text in _texts(statement.get("Action"))]
     if not any(fnmatchcase(action.lower(), each) for each in actions):
         return False
-    if not any(fnmatchcase(subject.arn, each) for each in _texts(statement.get("Resource"))):
+    if not any(fnmatchcase(subject.arn, text) for text in _texts(statement.get("Resource"))):
         return False
     conditions = statement.get("Condition") or {}
     return all(
@@ -125,7 +125,7 @@ def subjects_of(
     """
     region = {"aws:RequestedRegion": place.partition(":")[0]}
     found = _subjects(action, parameters, tags, place)
-    return [replace(each, context={**region, **each.context}) for each in found]
+    return [replace(subject, context={**region, **subject.context}) for subject in found]
 
 
 def scaling_subjects_of(
@@ -181,10 +181,10 @@ def _subjects(
         return [Subject()]
     return [
         Subject(
-            arn=f"arn:aws:ec2:{place}:{kind or _resource_type(each)}/{each}",
-            context={**_resource_tags(tags.get(each, {})), **_new_tags(action, parameters)},
+            arn=f"arn:aws:ec2:{place}:{kind or _resource_type(text)}/{text}",
+            context={**_resource_tags(tags.get(text, {})), **_new_tags(action, parameters)},
         )
-        for each in _texts(parameters[name])
+        for text in _texts(parameters[name])
     ]
 
 
@@ -241,7 +241,7 @@ def _tags_of(parameters: Mapping[str, Any], *, values: bool) -> dict[str, str]:
 def _request_tags(parameters: Mapping[str, Any], kind: str) -> dict[str, str]:
     return {
         f"aws:RequestTag/{tag.get('Key')}": str(tag.get("Value", ""))
-        for each in parameters.get("TagSpecifications") or []
-        if each.get("ResourceType") == kind
-        for tag in each.get("Tags") or []
+        for tag_specification in parameters.get("TagSpecifications") or []
+        if tag_specification.get("ResourceType") == kind
+        for tag in tag_specification.get("Tags") or []
     }

@@ -119,7 +119,10 @@ class Ec2Region:
             self._past.forget()
             return
         fleets = {key: fleet.as_it_is() for key, fleet in self.fleets.items()}
-        states = {key: InstanceState(each.state) for key, each in self._instances.items()}
+        states = {
+            key: InstanceState(moto_instance.state)
+            for key, moto_instance in self._instances.items()
+        }
         self._past.keep(RegionState(at=now, fleets=fleets, states=states), keep_seconds)
 
     @contextmanager
@@ -129,7 +132,10 @@ class Ec2Region:
         if view is None:
             yield
             return
-        present = {key: InstanceState(each.state) for key, each in self._instances.items()}
+        present = {
+            key: InstanceState(moto_instance.state)
+            for key, moto_instance in self._instances.items()
+        }
         fleets, self.fleets = self.fleets, dict(view.fleets)
         self.hidden = frozenset(present) - frozenset(view.states)
         try:

@@ -78,7 +78,7 @@ class ScalingRegion:
     def activities(self, name: str | None) -> list[tuple[str, Activity]]:
         """Return the activities of one group or of all, newest first, with the group's name."""
         groups = [self.group(name)] if name else list(self._groups.values())
-        found = [(group.name, each) for group in groups for each in group.activities]
+        found = [(group.name, activity) for group in groups for activity in group.activities]
         return sorted(found, key=lambda each: each[1].started_at, reverse=True)
 
     def advance(self, now: datetime) -> None:
@@ -131,7 +131,7 @@ class ScalingRegion:
         group = self.of_member(instance_id)
         self._take_over(group)
         shape = self.shape(group.name)
-        counts = instance_id in {each.instance_id for each in group.counting()}
+        counts = instance_id in {group_member.instance_id for group_member in group.counting()}
         if decrement and counts:
             if shape.desired <= shape.min_size:
                 raise Ec2Fault(
@@ -151,7 +151,7 @@ class ScalingRegion:
     def next_due(self, now: datetime) -> datetime | None:
         """Return the first moment after `now` at which `advance` has something to do."""
         moments = [group.next_due(now) for group in self._groups.values()]
-        return min((each for each in moments if each is not None), default=None)
+        return min((moment for moment in moments if moment is not None), default=None)
 
     def _ec2_of(self, name: str, now: datetime) -> "_Ec2OfGroup":
         return _Ec2OfGroup(self._ec2, self._moto, self.moto, name, now)

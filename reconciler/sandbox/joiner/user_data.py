@@ -51,7 +51,7 @@ def read_user_data(text: str, *, cluster: str = "") -> BootConfig:
     return BootConfig(
         cluster=boot.cluster,
         labels=_texts(boot.labels),
-        taints=tuple(_texts({k: v for k, v in each.items() if v}) for each in boot.taints),
+        taints=tuple(_texts({k: v for k, v in taint.items() if v}) for taint in boot.taints),
         max_pods=variables.get("max_pods"),
         kube_reserved=None if reserved is None else _texts(reserved),
         system_reserved=_texts(variables.get("system_reserved")),

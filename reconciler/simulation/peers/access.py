@@ -112,12 +112,12 @@ class Access:
         """
         fleets = self.world.fleets
         record = fleets.records[self._ids[key]]
-        before, target = {each.id for each in fleets.members(record)}, record.target
+        before, target = {member.id for member in fleets.members(record)}, record.target
         fleets.set_target(record, target + count)
         after = fleets.members(record)
         if len(after) < record.target:
             fleets.set_target(record, max(target, len(after)))
-        return [each for each in after if each.id not in before]
+        return [instance for instance in after if instance.id not in before]
 
     def _await_node(self, instance: Instance) -> None:
         """End a launched instance later unless it is a node by then."""

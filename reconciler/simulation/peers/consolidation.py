@@ -89,9 +89,9 @@ class Consolidation:
         used = [c for c in self._candidates if c.pods]
         if method == "several":
             return self._several(self._within(used, allowed)[:SEVERAL_MAX])
-        for each in used:
-            if allowed[self._sector(each)] > 0:
-                command = self._command("one", [each])
+        for candidate in used:
+            if allowed[self._sector(candidate)] > 0:
+                command = self._command("one", [candidate])
                 if command is not None:
                     return command
         return None
@@ -157,11 +157,11 @@ class Consolidation:
     def _within(self, found: Sequence[_Candidate], allowed: Counter[str]) -> list[_Candidate]:
         """Return as many of them as the budget allows, in their order."""
         left, taken = Counter(allowed), []
-        for each in found:
-            sector = self._sector(each)
+        for candidate in found:
+            sector = self._sector(candidate)
             if left[sector] > 0:
                 left[sector] -= 1
-                taken.append(each)
+                taken.append(candidate)
         return taken
 
     # ---- what would follow ----------------------------------------------------------------
@@ -226,19 +226,19 @@ class Consolidation:
         view = builder.view
         mark = sim.fork()
         moved: list[ToPlace] = []
-        for each in found:
-            moved += lift(builder, [each.node.name], each.pods)
-            tainted = (*each.node.taints, _GONE)
-            row = view.row_of[each.node.name]
-            sim.set_schedulable(row, node_row(each.node, taints=tainted, closed=True))
+        for candidate in found:
+            moved += lift(builder, [candidate.node.name], candidate.pods)
+            tainted = (*candidate.node.taints, _GONE)
+            row = view.row_of[candidate.node.name]
+            sim.set_schedulable(row, node_row(candidate.node, taints=tainted, closed=True))
         young = np.zeros(self._rows, dtype=np.bool_)
         young[[view.row_of[name] for name in situation.young if name in view.row_of]] = True
         movers = {pod.key.uid for pod, _ in moved}
         solver = Solver(builder, situation.available)
         among = np.ones(self._rows, dtype=np.bool_)
         solution = solver.solve([*self._waiting, *self._leaving, *moved], among, young, movers)
-        for each in found:
-            sim.set_schedulable(view.row_of[each.node.name], node_row(each.node))
+        for candidate in found:
+            sim.set_schedulable(view.row_of[candidate.node.name], node_row(candidate.node))
         sim.revert(mark)
         stranded = any(pod.key.uid in movers for pod in solution.unplaced)
         unready = any(

@@ -45,7 +45,7 @@ def best_expansion(
         served = [w for w in left if sector in finder.served_by(w.pod_class.spec)]
         found.append(_expansion(builder, served, key, most) if served else None)
     return min(
-        (each for each in found if each is not None),
+        (expansion for expansion in found if expansion is not None),
         key=lambda each: (round(each.waste, 9), each.key),
         default=None,
     )
@@ -162,6 +162,6 @@ def _similar(
             other.options,
         )
         kind = sim.node_kind_of(view.offers[key].row)
-        if same and not any(sim.refusal(each, kind) for each in best.classes):
+        if same and not any(sim.refusal(pod_class, kind) for pod_class in best.classes):
             found.append(key)
     return found

@@ -68,7 +68,7 @@ def _parts(
     if home not in fleet.regions:
         return
     zones = zones_of(fleet, home)
-    choices = [(each,) for each in fleet.options] if by_type else [fleet.options]
+    choices = [(option,) for option in fleet.options] if by_type else [fleet.options]
     parts = [(options, zone) for options in choices for zone in zones]
     for number, (options, zone) in enumerate(parts):
         name = "/".join([fleet.name, *([options[0].instance_type] if by_type else []), zone])

@@ -274,7 +274,7 @@ class Karpenter:
 
     def _start(self, command: Command) -> None:
         """Taint the nodes, launch the replacement, and wait for it."""
-        names = [each.name for each in command.nodes]
+        names = [node.name for node in command.nodes]
         for name in names:
             self._access.taint(name, DISRUPTED)
         replacement: Instance | None = None

@@ -41,7 +41,7 @@ class Peer:
 
     def shown(self) -> dict[str, Any]:
         """Return it as in reports."""
-        stated = {each.name: getattr(self.settings, each.name) for each in fields(self.settings)}
+        stated = {field.name: getattr(self.settings, field.name) for field in fields(self.settings)}
         return {
             "name": self.name,
             "title": self.title,
@@ -198,7 +198,7 @@ def played(
         settings=settings,
         offers=tuple(offers_of(settings, demand.lines)),
         launches=tuple(
-            replace(each, fleet=groups.fleet_of[each.fleet]) for each in result.launches
+            replace(launch, fleet=groups.fleet_of[launch.fleet]) for launch in result.launches
         ),
         targets={},
     )

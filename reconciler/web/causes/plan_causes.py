@@ -144,15 +144,15 @@ def _without_awaited_devices(view: View) -> list[UnboundPod]:
     """
     if not view.unbound or view.snapshot is None:
         return list(view.unbound)
-    cluster, asked = view.snapshot.cluster, {each.pod for each in view.unbound}
+    cluster, asked = view.snapshot.cluster, {unbound_pod.pod for unbound_pod in view.unbound}
     requests = {pod.key: pod.spec.requests for pod in cluster.pods if pod.key in asked}
     offered = {node.name: node.allocatable for node in cluster.nodes}
     return [
-        each
-        for each in view.unbound
+        unbound_pod
+        for unbound_pod in view.unbound
         if all(
-            offered.get(each.node, NO_RESOURCES).get(name)
-            for name in requests.get(each.pod, NO_RESOURCES)
+            offered.get(unbound_pod.node, NO_RESOURCES).get(name)
+            for name in requests.get(unbound_pod.pod, NO_RESOURCES)
         )
     ]
 
@@ -165,12 +165,12 @@ def below_minimum(seen: BoardMoment) -> Iterator[Cause]:
     """
     plan = seen.view.plan
     short = [
-        each
-        for each in (plan.fleets if plan is not None else ())
-        if each.unavailable and each.joined < each.min and each.state not in {MISSING, SILENT}
+        fleet
+        for fleet in (plan.fleets if plan is not None else ())
+        if fleet.unavailable and fleet.joined < fleet.min and fleet.state not in {MISSING, SILENT}
     ]
     if short:
-        nodes = sum(each.min - each.joined for each in short)
+        nodes = sum(fleet_plan.min - fleet_plan.joined for fleet_plan in short)
         yield Cause(
             kind="below-minimum",
             level="limited",
@@ -190,9 +190,9 @@ def missing_minima(seen: BoardMoment) -> Iterator[Cause]:
         return
     waiting = _waiting_for(plan, "missing")
     gone = [
-        f"{each.fleet} in {each.region} (min_capacity {each.min})"
-        for each in plan.fleets
-        if each.state == MISSING and each.min and (each.fleet, each.region) not in waiting
+        f"{fleet.fleet} in {fleet.region} (min_capacity {fleet.min})"
+        for fleet in plan.fleets
+        if fleet.state == MISSING and fleet.min and (fleet.fleet, fleet.region) not in waiting
     ]
     if gone:
         verb = "is" if len(gone) == 1 else "are"
@@ -215,11 +215,11 @@ def failing_fleets(seen: BoardMoment) -> Iterator[Cause]:
         return
     waiting = _waiting_for(plan, "never-joined")
     failing = [
-        f"{each.fleet} in {each.region}: {each.unavailable}"
-        for each in plan.fleets
-        if each.unavailable_kind == "never-joined"
-        and each.joined >= each.min
-        and (each.fleet, each.region) not in waiting
+        f"{fleet.fleet} in {fleet.region}: {fleet.unavailable}"
+        for fleet in plan.fleets
+        if fleet.unavailable_kind == "never-joined"
+        and fleet.joined >= fleet.min
+        and (fleet.fleet, fleet.region) not in waiting
     ]
     if failing:
         yield Cause(
@@ -243,14 +243,14 @@ def _do(count: int) -> str:
 
 def _refused(plan: Plan, code: str) -> list[Unplaceable]:
     """Return the pods of which a reason has this code."""
-    return [pod for pod in plan.unplaceable if any(each.code == code for each in pod.reasons)]
+    return [pod for pod in plan.unplaceable if any(reason.code == code for reason in pod.reasons)]
 
 
 def _first_of(pods: list[Unplaceable], code: str, between: str) -> str:
     """Return why the first one waits, and in how many other namespaces some do."""
     first = pods[0]
-    detail = next(each.detail for each in first.reasons if each.code == code)
-    more = len({each.pod.namespace for each in pods}) - 1
+    detail = next(reason.detail for reason in first.reasons if reason.code == code)
+    more = len({pod.pod.namespace for pod in pods}) - 1
     text = f"{first.pod}{between}{detail}"
     return f"{text}; also in {counted_noun(more, 'more namespace')}" if more else text
 

@@ -72,7 +72,7 @@ def _missing(found: list[Reason]) -> str:
 
 
 def _named(found: list[Reason]) -> str:
-    return first_of((f"{each.fleet}: {each.detail}" for each in found), "; ")
+    return first_of((f"{reason.fleet}: {reason.detail}" for reason in found), "; ")
 
 
 def _budget(seen: BoardMoment) -> Iterator[Cause]:

@@ -90,8 +90,8 @@ class TwelveMinutes:
         self._soon = 0
         self._jobs_lost = 0
         self._begun_at = self._now
-        for each in events(seed):
-            self.world.clock.call_later(each.at, partial(self._happens, each))
+        for event in events(seed):
+            self.world.clock.call_later(event.at, partial(self._happens, event))
         self._program = self._loop(settings) if make_program is None else make_program(
             self.world, settings, History(self.world)
         )  # fmt: skip

@@ -47,7 +47,7 @@ def _options() -> argparse.Namespace:
     unknown = set(options.parts) - set(PARTS)
     if unknown:
         made.error(f"no such part: {', '.join(sorted(unknown))}")
-    options.parts = [each for each in PARTS if each in (options.parts or PARTS)]
+    options.parts = [part for part in PARTS if part in (options.parts or PARTS)]
     return options
 
 

@@ -41,19 +41,19 @@ class Etcd:
         They share a revision then: a watch that is begun again in the middle of it would never
         hear of the rest. The API server itself writes one object in a transaction.
         """
-        for each in _transactions(_puts(objects), _OPERATIONS_MAX):
-            self._send(each)
+        for transaction in _transactions(_puts(objects), _OPERATIONS_MAX):
+            self._send(transaction)
 
     def put(self, objects: Iterable[Object]) -> None:
         """Create or replace objects, each in a revision of its own."""
-        for each in _transactions(_puts(objects), 1):
-            self._send(each)
+        for transaction in _transactions(_puts(objects), 1):
+            self._send(transaction)
 
     def delete(self, keys: Iterable[str]) -> None:
         """Remove objects, each in a revision of its own."""
         operations = ({"requestDeleteRange": {"key": _key(key)}} for key in keys)
-        for each in _transactions(operations, 1):
-            self._send(each)
+        for transaction in _transactions(operations, 1):
+            self._send(transaction)
 
     def _send(self, transaction: bytes) -> None:
         self._connection.request("POST", "/v3/kv/txn", transaction)

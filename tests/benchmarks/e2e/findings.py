@@ -33,7 +33,7 @@ class Stretch:
 
 def stretch(before: Usage, after: Usage, samples: Sequence[Usage]) -> Stretch:
     """CPU and memory between two moments, from the samples taken meanwhile."""
-    rss = [each.rss_mib for each in samples if before.at <= each.at <= after.at]
+    rss = [sample.rss_mib for sample in samples if before.at <= sample.at <= after.at]
     rss = rss or [before.rss_mib, after.rss_mib]
     tenth = max(1, len(rss) // _ENDS)
     seconds = after.at - before.at

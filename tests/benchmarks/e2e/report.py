@@ -50,7 +50,7 @@ def _latency(found: Findings) -> Iterator[str]:
     yield from _table(_BURSTS, _burst_rows(found.bursts))
     yield ""
     stretches = (*_quiet_stretches(found), ("all bursts are pending", found.after_bursts))
-    yield from _table(_STRETCHES, [_usage(name, each) for name, each in stretches if each])
+    yield from _table(_STRETCHES, [_usage(name, stretch) for name, stretch in stretches if stretch])
 
 
 def _quiet_stretches(found: Findings) -> Iterator[tuple[str, Stretch | None]]:
@@ -63,7 +63,7 @@ def _quiet_stretches(found: Findings) -> Iterator[tuple[str, Stretch | None]]:
 def _latency_promises(found: Findings) -> Iterator[tuple[str, ...]]:
     if found.first_plan_seconds is not None:
         yield "start to first plan", "< 10 s", f"{found.first_plan_seconds:.1f} s"
-    slowest = [max(each.beyond_window) for each in found.bursts]
+    slowest = [max(burst.beyond_window) for burst in found.bursts]
     if slowest:
         what = "beyond the window, slowest pod of each burst"
         yield f"{what}, p50", "< 0.5 s", _seconds(percentile(slowest, 0.5))
@@ -91,7 +91,7 @@ def _churn(found: Findings) -> Iterator[str]:
     ]
     yield from _table(_PROMISES, promises)
     yield ""
-    rows = [_usage(name, each) for name, each in _quiet_stretches(found) if each]
+    rows = [_usage(name, stretch) for name, stretch in _quiet_stretches(found) if stretch]
     yield from _table(_STRETCHES, rows)
     yield ""
     course = ", ".join(f"{mib:.0f}" for mib in usage.rss_course_mib)

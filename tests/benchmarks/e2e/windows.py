@@ -23,7 +23,7 @@ class Cycle:
 
 def cycles(events: Sequence[Mapping[str, Any]]) -> list[Cycle]:
     """The log's `cycle_ended`, in order; those that changed something are among them."""
-    return [_cycle(each) for each in events]
+    return [_cycle(event) for event in events]
 
 
 def window_of(found: Sequence[Cycle], moment: float) -> float | None:
@@ -31,9 +31,9 @@ def window_of(found: Sequence[Cycle], moment: float) -> float | None:
 
     Never more than batching may wait (docs/scale-up.md).
     """
-    for each in found:
-        if each.began - _ROUNDING_SECONDS <= moment <= each.ended + _ROUNDING_SECONDS:
-            return min(each.window_seconds, BATCH_MAX_SECONDS)
+    for cycle in found:
+        if cycle.began - _ROUNDING_SECONDS <= moment <= cycle.ended + _ROUNDING_SECONDS:
+            return min(cycle.window_seconds, BATCH_MAX_SECONDS)
     return None
 
 

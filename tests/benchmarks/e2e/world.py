@@ -136,7 +136,7 @@ class World:
                 each.send_signal(signal.SIGCONT)
 
     def _cpu_seconds(self) -> float:
-        return sum(cpu_seconds(each.pid) for each in self.plane.processes.values())
+        return sum(cpu_seconds(process.pid) for process in self.plane.processes.values())
 
 
 @contextmanager

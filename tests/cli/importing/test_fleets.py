@@ -245,7 +245,7 @@ def test_fleet_without_its_tag_fleet_is_reported_with_the_command_that_sets_it(
     assert any("then state them in its fleet_tags, too" in note for note in answer["notes"])
     config = load_config(desk.folder / "out/sectors.yaml")
     variables = root_module_of(config).fleets["primary-small"]
-    there = {each["Key"]: each["Value"] for each in made["Tags"]}
+    there = {tag["Key"]: tag["Value"] for tag in made["Tags"]}
     assert fleet_tags("analytics", "primary-small", variables) == there, (
         "the first plan changes none"
     )

@@ -33,7 +33,7 @@ def test_labels_and_taints_of_a_groups_tags_are_in_the_config(desk: Desk, user_d
     assert imports
     fleet = only_fleet(desk)
     assert fleet.labels["team"] == "ml"
-    assert [(each.key, each.value, each.effect) for each in fleet.taints] == [
+    assert [(taint.key, taint.value, taint.effect) for taint in fleet.taints] == [
         ("dedicated", "ml", "NoSchedule")
     ]
     assert not any("its tags state" in note for note in answer["notes"])
@@ -87,7 +87,7 @@ def test_odd_tags_are_named_and_keep_no_group_out_of_terraform(desk: Desk) -> No
     assert imports
     fleet = only_fleet(desk)
     assert not {"owner", "a/b/c"} & set(fleet.labels)
-    assert [each.key for each in fleet.taints] == ["dedicated"]
+    assert [taint.key for taint in fleet.taints] == ["dedicated"]
     notes = [note for note in answer["notes"] if "no node can have" in note]
     named = [
         "label/a/b/c=d",

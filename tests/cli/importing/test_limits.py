@@ -27,7 +27,7 @@ def test_limits_of_the_given_config_hold(desk: Desk) -> None:
     )
     assert err == ""
     entries = load_config(desk.folder / "out/sectors.yaml").sectors["primary"].fleets
-    limits = {each.size: (each.min_capacity, each.max_capacity) for each in entries}
+    limits = {entry.size: (entry.min_capacity, entry.max_capacity) for entry in entries}
     assert limits == {"small": (1, 4), "large": (3, None), "medium": (3, None)}
     said = [note.partition(":")[0] for note in answer["notes"] if "number of nodes" in note]
     assert said == ["primary-large"] * 2 + ["primary-medium"] * 2
@@ -47,7 +47,7 @@ def test_limits_that_the_given_config_leaves_open_are_those_of_the_tags(desk: De
     )
     assert err == ""
     entries = load_config(desk.folder / "out/sectors.yaml").sectors["primary"].fleets
-    limits = {each.size: (each.min_capacity, each.max_capacity) for each in entries}
+    limits = {entry.size: (entry.min_capacity, entry.max_capacity) for entry in entries}
     assert limits == {"small": (1, 4), "large": (2, 9)}
     assert not [note for note in answer["notes"] if "number of nodes" in note]
 

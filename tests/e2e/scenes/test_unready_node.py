@@ -20,5 +20,5 @@ def test_node_that_stays_unready_is_replaced(scene: Scene) -> None:
         lambda _: [n.name for n in scene.ready_nodes()] not in ([], [silent.name]),
         "another node is Ready",
     )
-    assert [each["node"] for each in scene.actions("terminate-instance")] == [silent.name]
+    assert [action["node"] for action in scene.actions("terminate-instance")] == [silent.name]
     assert scene.targets() == {f"{scene.name}-small": 1}

@@ -73,15 +73,15 @@ def names(scene: Scene) -> list[str]:
 @contextmanager
 def only_on(scene: Scene, node: str) -> Iterator[None]:
     """Have new pods come to one node: the others are cordoned meanwhile."""
-    others = [each for each in names(scene) if each != node]
+    others = [name for name in names(scene) if name != node]
     _cordon(scene, others, {"unschedulable": True})
     yield
     _cordon(scene, others, {"unschedulable": None})
 
 
 def _cordon(scene: Scene, nodes: list[str], spec: Mapping[str, Any]) -> None:
-    for each in nodes:
-        change_node(scene, each, {"spec": dict(spec)})
+    for node in nodes:
+        change_node(scene, node, {"spec": dict(spec)})
     wanted = bool(spec["unschedulable"])
     scene.until(
         lambda _: all(_cordoned(n) is wanted for n in scene.nodes() if str(n.name) in nodes),

@@ -86,12 +86,12 @@ class Operators(Acting):
         fleets = self.world.fleets
         joined = {node.instance_id for node in self._nodes()}
         return [
-            each
-            for each in fleets.instances.values()
-            if not each.gone
-            and each.id in joined
-            and each.fleet_id in fleets.records
-            and fleets.records[each.fleet_id].is_group
+            instance
+            for instance in fleets.instances.values()
+            if not instance.gone
+            and instance.id in joined
+            and instance.fleet_id in fleets.records
+            and fleets.records[instance.fleet_id].is_group
         ]
 
     def _guard_node_of(self, instance: Instance) -> None:
@@ -101,16 +101,16 @@ class Operators(Acting):
 
     def _stand_by(self, step: Step) -> None:
         """Somebody takes a member out of service, with or without one in its place."""
-        found = [each for each in self._members() if not each.set_aside]
+        found = [member for member in self._members() if not member.set_aside]
         if found:
             chosen = found[step.a % len(found)]
             self.world.enter_standby(chosen.id, decrement=bool(step.b % 2))
             self._guard_node_of(chosen)
 
     def _back_in_service(self, step: Step) -> None:
-        for each in [e for e in self._members() if e.set_aside]:
-            self.world.exit_standby(each.id)
-            self._let_instance_go(each)
+        for instance in [e for e in self._members() if e.set_aside]:
+            self.world.exit_standby(instance.id)
+            self._let_instance_go(instance)
 
     def _protect(self, step: Step) -> None:
         """Somebody protects a member from scale-in."""
@@ -121,9 +121,9 @@ class Operators(Acting):
             self._guard_node_of(chosen)
 
     def _unprotect(self, step: Step) -> None:
-        for each in [e for e in self._members() if e.protected and not e.set_aside]:
-            self.world.protect_instance(each.id, protected=False)
-            self._let_instance_go(each)
+        for instance in [e for e in self._members() if e.protected and not e.set_aside]:
+            self.world.protect_instance(instance.id, protected=False)
+            self._let_instance_go(instance)
 
     def _forbid_end(self, step: Step) -> None:
         """Somebody protects an instance from termination; a group ends it all the same."""

@@ -62,9 +62,9 @@ def needed(intervals: Iterable[Interval], capacity: Shape) -> Steps:
     """L over time."""
     events = sorted(
         event
-        for each in intervals
-        if each.end > each.begin
-        for event in ((each.begin, 1, each.shape), (each.end, -1, each.shape))
+        for interval in intervals
+        if interval.end > interval.begin
+        for event in ((interval.begin, 1, interval.shape), (interval.end, -1, interval.shape))
     )
     running: Counter[Shape] = Counter()
     steps: Steps = [(0.0, 0)]

@@ -169,7 +169,7 @@ class Month:
             job = pod is not None and pod.owner is not None and pod.owner.kind == "Job"
             self.outcome.protected_evictions += int(job)
         elif call.operation == "terminate_instances":
-            ended = {InstanceId(str(each)) for each in call.arguments}
+            ended = {InstanceId(str(argument)) for argument in call.arguments}
             for node in self.world.nodes():
                 if node.instance_id in ended:
                     self.outcome.idle.append(self._now - self._empty_since[node.name])

@@ -150,4 +150,4 @@ def drawn(days: float, seed: int = 1) -> list[Arrival]:
         found.append(
             Arrival("batch", f"batch-{number}", draw.uniform(0, days * DAY), length, cpu, memory)
         )
-    return [each for each in found if each.at < days * DAY]
+    return [arrival for arrival in found if arrival.at < days * DAY]

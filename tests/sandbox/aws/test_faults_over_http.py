@@ -233,7 +233,7 @@ def test_instance_that_never_joins_says_so_to_the_joiner_alone(
     fleet = make_fleet(2)
     assert set(states(ec2, fleet).values()) == {"pending"}
     _, facts = ControlClient(aws.url).instances()
-    joins = [each["joins"] for each in facts if each["fleet_id"] == fleet]
+    joins = [fact["joins"] for fact in facts if fact["fleet_id"] == fleet]
     assert sorted(joins) == [False, True]
 
 
@@ -276,11 +276,11 @@ def test_spot_interruption_is_announced_and_then_done(
     clock.advance(14)
     before = members(ec2, fleet)
     _, facts = ControlClient(aws.url).instances()
-    assert [each["interrupted_at"] for each in facts if each["fleet_id"] == fleet] == [None] * 2
+    assert [fact["interrupted_at"] for fact in facts if fact["fleet_id"] == fleet] == [None] * 2
     clock.advance(1)
     ec2.describe_fleets()
     _, facts = ControlClient(aws.url).instances()
-    mine = [each for each in facts if each["fleet_id"] == fleet]
+    mine = [fact for fact in facts if fact["fleet_id"] == fleet]
     (victim,) = [each["instance_id"] for each in mine if each["interrupted_at"]]
     (message,) = sqs.receive_message(QueueUrl=url)["Messages"]
     event = json.loads(message["Body"])
@@ -318,7 +318,7 @@ def test_faults_in_force_say_how_often_they_have_shown(
     code_of(once.describe_fleets)
     code_of(once.describe_fleets)
     control = ControlClient(aws.url)
-    assert [each["shown"] for each in control.faults()["calls"]] == [2, 0]
+    assert [call["shown"] for call in control.faults()["calls"]] == [2, 0]
     control.clear_faults()
     once.describe_fleets()
     assert control.faults()["calls"] == []

@@ -119,7 +119,7 @@ def test_documents_are_there_when_something_is_announced(
     said = client.read()
     client.close()
     actions = {"terminate", "rebalance-recommendation", "scheduled-change"}
-    assert {each.action for each in said.notices} == actions
+    assert {notice.action for notice in said.notices} == actions
     assert said.problems == ()
 
 

@@ -51,7 +51,7 @@ def test_launch_looks_at_no_other_instance(
     make_fleet(3)
     clock.advance(60)
     with aws.world.turn():
-        (instances,) = [each.instances() for each in aws.world.regions().values()]
+        (instances,) = [region.instances() for region in aws.world.regions().values()]
         assert len(instances) >= 3
         assert not walks
 
@@ -68,7 +68,7 @@ def test_images_are_found_by_id_and_by_pattern(ec2: "EC2Client", ids: AccountIds
     """Only whole ids are looked up; patterns are moto's to match."""
     for wanted, found in ((ids.ami, True), (f"{ids.ami[:-2]}*", True), ("ami-none", False)):
         images = ec2.describe_images(Filters=[{"Name": "image-id", "Values": [wanted]}])["Images"]
-        assert (ids.ami in [each["ImageId"] for each in images]) is found
+        assert (ids.ami in [image["ImageId"] for image in images]) is found
 
 
 def test_launched_instance_carries_what_its_image_says(

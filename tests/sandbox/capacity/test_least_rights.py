@@ -154,7 +154,7 @@ def scenario(account: Account, monkeypatch: pytest.MonkeyPatch) -> Iterator[Call
         clouds.append(Ec2FleetCloud("analytics"))
         cloud = clouds[-1]
         seen = _until(account, cloud, lambda state: state.fleets, "no fleet is seen")
-        before = {each.name: each for each in seen.fleets}
+        before = {fleet.name: fleet for fleet in seen.fleets}
         small, medium = before["primary-small"], before["primary-medium"]
         assert small.launch_template_version == "1", "needed to know which nodes are outdated"
         cloud.set_target_capacity(REGION, medium.id, 1)
@@ -168,8 +168,8 @@ def scenario(account: Account, monkeypatch: pytest.MonkeyPatch) -> Iterator[Call
         cloud.terminate_instances(REGION, _members(state, small.id))
 
     yield run
-    for each in clouds:
-        each.close()
+    for ec2_fleet_cloud in clouds:
+        ec2_fleet_cloud.close()
 
 
 class RefusedCall(Exception):
@@ -181,7 +181,11 @@ def _errors(state: CloudState, fleet_id: str) -> list[object]:
 
 
 def _members(state: CloudState, fleet_id: str) -> list[InstanceId]:
-    return [each.id for each in state.instances if each.fleet_id == fleet_id and not each.gone]
+    return [
+        instance.id
+        for instance in state.instances
+        if instance.fleet_id == fleet_id and not instance.gone
+    ]
 
 
 def _until(

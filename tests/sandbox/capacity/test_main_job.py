@@ -25,7 +25,7 @@ def test_pending_pods_become_nodes_and_idle_nodes_go_again(
     assert raised["before"] == 0
     assert raised["reason"]
     world.until_idle()
-    kinds = [each["action"] for each in running.events("action_applied")]
+    kinds = [event["action"] for event in running.events("action_applied")]
     assert kinds.index("taint-node") < kinds.index("terminate-instance")
     status, text = running.get("/metrics")
     assert status == 200

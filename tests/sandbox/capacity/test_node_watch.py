@@ -55,7 +55,7 @@ class Watched:
     def drains(self) -> list[str]:
         """The values of our draining taint."""
         taints = self.node().spec.taints or []
-        return [each.value for each in taints if each.key == DRAINING_TAINT]
+        return [taint.value for taint in taints if taint.key == DRAINING_TAINT]
 
     def events(self) -> list[str]:
         """The names of the log's lines so far."""

@@ -151,7 +151,7 @@ def test_config_that_turns_invalid_leaves_the_last_good_one_in_force(
     running.until_event("config_reloaded", lambda _: True)
 
     def limits() -> set[int]:
-        return {each["max"] for each in json.loads(running.get("/api/plan")[1])["fleets"]}
+        return {fleet["max"] for fleet in json.loads(running.get("/api/plan")[1])["fleets"]}
 
     until(lambda: f"limits stay {limits()}", lambda: limits() == {7}, process=running.process)
     assert len(running.events("config_refused")) == 1

@@ -60,7 +60,7 @@ class Reader:
     def grant(self, actions: list[str]) -> None:
         """Give the user these rights on the queue, and no others."""
         # SQS asks for the right of the single call where a batch is sent; moto for the batch's.
-        also = [f"{each}Batch" for each in actions]
+        also = [f"{action}Batch" for action in actions]
         statement = {"Effect": "Allow", "Action": [*actions, *also], "Resource": self.arn}
         document = json.dumps({"Version": "2012-10-17", "Statement": [statement]})
         self.control.enforce_iam(enforced=False)
@@ -96,7 +96,7 @@ class Reader:
                 lambda: self._answered("ChangeMessageVisibility"),
                 seconds=30,
             )
-            queue.settle([each.message for each in queue.held()])
+            queue.settle([notice.message for notice in queue.held()])
             until(
                 lambda: f"deleted: {self.asked()}",
                 lambda: self._answered("DeleteMessage"),
@@ -142,4 +142,4 @@ def test_no_right_can_be_taken_away(reader: Reader, action: str) -> None:
     """Each for itself: the refusal is reported, and names the action."""
     reader.grant([each for each in granted() if each != action])
     reader.run()
-    assert any(action.removeprefix("sqs:") in str(each) for each in reader.troubles)
+    assert any(action.removeprefix("sqs:") in str(trouble) for trouble in reader.troubles)

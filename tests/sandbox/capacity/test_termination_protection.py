@@ -100,7 +100,7 @@ def test_protected_instance_is_kept_with_its_reason_and_the_others_end(
 
     def goes_on() -> bool:
         targets.add(world.targets()[FLEET])
-        return any(each["cycle"] >= last for each in running.events("cycle_ended"))
+        return any(event["cycle"] >= last for event in running.events("cycle_ended"))
 
     until(lambda: f"no cycle {last}", goes_on, process=running.process)
     assert targets == {1}

@@ -85,7 +85,7 @@ class Program:
         """The first event of this name that satisfies `holds`."""
 
         def look() -> dict[str, Any] | None:
-            return next((each for each in self.events(name) if holds(each)), None)
+            return next((event for event in self.events(name) if holds(event)), None)
 
         found = self._until(look, f"no event {name} in time")
         assert isinstance(found, dict)
@@ -254,5 +254,5 @@ def programs(sandbox: Sandbox, config_file: Path, kind: type[Program] = Program)
         return started[-1]
 
     yield start
-    for each in started:
-        each.__exit__()
+    for program in started:
+        program.__exit__()

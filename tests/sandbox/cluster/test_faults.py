@@ -188,7 +188,7 @@ def test_faults_are_for_the_client_they_name(cluster: Kube, control: KubeControl
     """A fault that hits the test's own client as well would test the test."""
     put(control, fault="internal-error", user_agent="fleet-reconciler")
     assert cluster.ask("GET", PODS).code == 200
-    assert [each["shown"] for each in control.faults()] == [0]
+    assert [fault["shown"] for fault in control.faults()] == [0]
     control.clear_faults()
     assert control.faults() == []
 

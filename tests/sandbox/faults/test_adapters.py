@@ -121,13 +121,13 @@ def test_denied_end_of_a_vanished_instance_ends_the_others(
     cloud: Ec2FleetCloud, server: AwsServer, fleet: FleetId
 ) -> None:
     """One instance that is gone must not keep 99 others running."""
-    found = [each.id for each in cloud.observe([HOME]).instances if not each.gone]
+    found = [instance.id for instance in cloud.observe([HOME]).instances if not instance.gone]
     ghost = InstanceId("i-00000000000000001")
     code = "UnauthorizedOperation"
     fail(server, fault="error", code=code, actions="TerminateInstances", vanished=True)
     cloud.terminate_instances(HOME, [ghost, found[0]])
     assert sent(server, "TerminateInstances") == ["error", ""]
-    left = [each.id for each in cloud.observe([HOME]).instances if not each.gone]
+    left = [instance.id for instance in cloud.observe([HOME]).instances if not instance.gone]
     assert found[0] not in left
 
 

@@ -94,7 +94,7 @@ def lost(scene: Scene) -> Program:
     make: Any = client.CoordinationV1Api
     api = make(scene.world.api)
     leases = api.list_lease_for_all_namespaces().items
-    (found,) = [each.metadata for each in leases if each.metadata.name == "fleet-reconciler"]
+    (found,) = [lease.metadata for lease in leases if lease.metadata.name == "fleet-reconciler"]
     body = {"spec": {"holderIdentity": "another", "leaseDurationSeconds": 3600}}
     api.patch_namespaced_lease(found.name, found.namespace, body)
     return running

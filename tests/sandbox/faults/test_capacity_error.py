@@ -65,8 +65,8 @@ def accepted_changes(sandbox: Sandbox, fleet_id: str) -> list[datetime]:
 
 def cycles_between(events: list[dict[str, Any]], begin: datetime, end: datetime) -> int:
     """How many cycles ended in a span of time."""
-    moments = [datetime.fromisoformat(each["at"]) for each in events]
-    return sum(1 for each in moments if begin < each.astimezone(UTC) < end)
+    moments = [datetime.fromisoformat(event["at"]) for event in events]
+    return sum(1 for moment in moments if begin < moment.astimezone(UTC) < end)
 
 
 def test_pods_have_capacity_elsewhere_within_seconds_of_the_error(

@@ -204,8 +204,8 @@ def members(account: Account, name: str) -> list[str]:
 def drain_group(account: Account, name: str) -> None:
     """What the capacity loop does with a group that may go."""
     with closing(account.client("autoscaling")) as auto_scaling:
-        for each in members(account, name):
+        for member in members(account, name):
             auto_scaling.terminate_instance_in_auto_scaling_group(
-                InstanceId=each, ShouldDecrementDesiredCapacity=True
+                InstanceId=member, ShouldDecrementDesiredCapacity=True
             )
     until("a drained group", lambda: not (group(account, name) or {}).get("Instances"), seconds=30)

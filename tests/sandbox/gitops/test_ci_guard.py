@@ -299,7 +299,7 @@ def test_values_beside_the_rendered_ones_are_refused(checkout: Path, tmp_path: P
     done = reconciler(
         *("ci", "plan", "--dir", "terraform", "--out", "../plan"), cwd=checkout, environment={}
     )
-    found = [(each["where"], each["code"]) for each in json.loads(done.stdout)["findings"]]
+    found = [(finding["where"], finding["code"]) for finding in json.loads(done.stdout)["findings"]]
     assert found == [
         (TFVARS, "file/changed"),
         ("terraform.tfvars", "file/foreign"),
@@ -327,13 +327,15 @@ def test_line_ends_that_git_changed_are_reported_with_what_keeps_them(
             cwd=checkout,
             environment={"RECONCILER_TERRAFORM": str(planner(tmp_path / "terraform"))},
         )
-        return done.returncode, [each["message"] for each in json.loads(done.stdout)["findings"]]
+        return done.returncode, [
+            finding["message"] for finding in json.loads(done.stdout)["findings"]
+        ]
 
     code, messages = planned("* text=auto eol=crlf\n")
     assert code == 1
     assert len(messages) > 10
     remedy = "add the line `**/terraform/** -text` to the end of the repository's .gitattributes"
-    assert [each for each in messages if remedy not in each] == []
+    assert [message for message in messages if remedy not in message] == []
     assert planned("* text=auto eol=crlf\n**/terraform/** -text\n") == (0, [])
 
 

@@ -270,7 +270,9 @@ def test_drift_tells_fleets_and_capacity_outside_the_config(
             TagSpecifications=[{"ResourceType": "fleet", "Tags": stranger}],
         )
     found = json.loads(pipeline.reconciler(*command).stdout)
-    kinds = {(each["kind"], each["fleet"]): each["detail"] for each in found["resources"]}
+    kinds = {
+        (resource["kind"], resource["fleet"]): resource["detail"] for resource in found["resources"]
+    }
     assert kinds["capacity-outside", "primary-small"] == (
         "target capacity 11 is above max_capacity 10"
     )

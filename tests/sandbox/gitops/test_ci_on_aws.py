@@ -159,9 +159,9 @@ def test_imports_of_a_pull_request_take_nothing_of_another_cluster(
     planned = pipeline.plan()
     assert planned.returncode == 1
     refused = {
-        (each["where"].split(".")[-2], each["code"])
-        for each in json.loads(planned.stdout)["findings"]
-        if each["severity"] == "refused"
+        (finding["where"].split(".")[-2], finding["code"])
+        for finding in json.loads(planned.stdout)["findings"]
+        if finding["severity"] == "refused"
     }
     assert {(kind, "cluster/foreign") for kind in theirs} <= refused
     assert {(kind, "import/replace") for kind in theirs} <= refused

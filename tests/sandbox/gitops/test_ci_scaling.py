@@ -113,7 +113,7 @@ def test_targets_set_at_any_moment_of_plan_and_apply_stay(
         assert len(without) == fleets
         edits += len(without)
     drift = pipeline.reconciler("ci", "drift", "--dir", "terraform", "--output", "json")
-    kinds = {each["kind"] for each in json.loads(drift.stdout)["resources"]}
+    kinds = {resource["kind"] for resource in json.loads(drift.stdout)["resources"]}
     assert kinds <= {"capacity-outside"}, drift.stdout
     closing_lines.append(
         f"{edits} changes of types in {number + 1} applies, {scaler.moves} targets set meanwhile"

@@ -25,6 +25,6 @@ def test_config_in_an_odd_folder_holds_no_other_up(loops: Loops, work: Path, odd
     git(work, "commit", "-qm", "Two")
     git(work, "push", "-q", "origin", "HEAD:main")
     loop = loops(CLUSTERS, forge=RecordingForge())
-    states = {each.target.config_path: each.state for each in loop.once().clusters}
+    states = {cluster.target.config_path: cluster.state for cluster in loop.once().clusters}
     assert states["clusters/one/sectors.yaml"] == "committed"
     assert loop.once().clusters

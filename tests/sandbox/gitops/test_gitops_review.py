@@ -199,10 +199,10 @@ def test_review_that_people_closed_is_reported_until_it_is_reopened(
     forge.closed.add(branch)
     git(remote, "branch", "-D", branch)
     said = "its pull request 1 was closed: reopen it, or change the config"
-    for each, unrelated in ((loop, ""), (loop, "more\n"), (loops(review, forge=forge), "")):
+    for gitops_loop, unrelated in ((loop, ""), (loop, "more\n"), (loops(review, forge=forge), "")):
         if unrelated:
             write_and_push(work, "README.md", unrelated, "Unrelated")
-        report = each.once()
+        report = gitops_loop.once()
         (status,), (progress,) = report.clusters, report.progress
         assert (status.state, status.detail, report.exit_code) == ("held", said, 1)
         assert (progress.stage, progress.detail) == ("configured", said)
@@ -300,7 +300,10 @@ def test_change_of_one_region_waits_for_no_plan_of_the_other(loops: Loops, work:
             forge.set_status(head, CommitStatus(context=context, state="success", description=""))
 
     def stages() -> list[tuple[str, str]]:
-        return [(each.stage, each.detail) for each in loop.once().progress]
+        return [
+            (cluster_progress.stage, cluster_progress.detail)
+            for cluster_progress in loop.once().progress
+        ]
 
     write_and_push(work, "sectors.yaml", both.replace("AMI", "ami-0bb"), "Two regions")
     loop.once()

@@ -49,7 +49,9 @@ def push(work: Path, folder: str, text: str) -> None:
 
 def states(loop: GitopsLoop) -> dict[str, str]:
     """How each cluster ended, by its folder."""
-    return {each.target.config_path.split("/")[1]: each.state for each in loop.once().clusters}
+    return {
+        cluster.target.config_path.split("/")[1]: cluster.state for cluster in loop.once().clusters
+    }
 
 
 @pytest.mark.parametrize(
@@ -94,7 +96,7 @@ def test_folder_that_was_copied_with_its_render_is_reported(loops: Loops, work: 
     push(work, "c", written("three", subnet="subnet-3", key="d.tfstate"))
     for again in (loop, loops(CLUSTERS, forge=forge)):
         report = again.once()
-        found = {each.target.config_path.split("/")[1]: each for each in report.clusters}
+        found = {cluster.target.config_path.split("/")[1]: cluster for cluster in report.clusters}
         assert (found["a"].state, found["b"].state) == ("invalid", "invalid")
         assert found["c"].healthy
         assert "clusters/b/sectors.yaml describes that too" in found["a"].detail
@@ -132,7 +134,7 @@ def test_two_configs_in_one_directory_hold_up_no_other_cluster(loops: Loops, wor
     copied = "clusters/b/sectors-old.yaml"
     write_and_push(work, copied, written("two", subnet="subnet-2", key="b.tfstate"), "Keep it")
     loop = loops(settings, forge=RecordingForge())
-    found = {each.target.config_path: each for each in loop.once().clusters}
+    found = {cluster.target.config_path: cluster for cluster in loop.once().clusters}
     assert found["clusters/a/sectors.yaml"].state == "committed"
     for path in (copied, "clusters/b/sectors.yaml"):
         assert found[path].state == "invalid"
@@ -153,7 +155,7 @@ def test_missing_config_beside_a_found_one_holds_up_no_other_cluster(
     )
     push(work, "a", config(5, "one"))
     write_and_push(work, "clusters/b/reports.yaml", config(5, "two"), "Another name")
-    found = {each.target.config_path: each for each in loops(settings).once().clusters}
+    found = {cluster.target.config_path: cluster for cluster in loops(settings).once().clusters}
     assert found["clusters/a/sectors.yaml"].state == "committed"
     for name in ("reports", "sectors"):
         assert "would share clusters/b/terraform" in found[f"clusters/b/{name}.yaml"].detail
@@ -171,7 +173,7 @@ def test_name_given_to_the_loop_makes_no_two_clusters_one(loops: Loops, work: Pa
     settings = GitopsSettings(version="1.0.0", configs=CLUSTERS.configs, cluster_name="mine")
     push(work, "a", config(5, "one"))
     push(work, "b", config(5, "two").partition("\n")[2])
-    named = {each.cluster for each in loops(settings).once().clusters}
+    named = {cluster.cluster for cluster in loops(settings).once().clusters}
     assert named == {"one", "mine"}
 
 
@@ -181,7 +183,7 @@ def test_name_given_to_the_loop_is_the_only_configs_however_it_is_written(
 ) -> None:
     """Fleets would be tagged with the name of another cluster, and be nobody's."""
     settings = GitopsSettings(version="1.0.0", configs=(path,), cluster_name="mine")
-    assert [each.cluster for each in loops(settings).once().clusters] == ["mine"]
+    assert [cluster.cluster for cluster in loops(settings).once().clusters] == ["mine"]
 
 
 class OneOddConfig(GitRepository):
@@ -219,8 +221,8 @@ def test_review_of_one_cluster_holds_up_no_other(loops: Loops, work: Path) -> No
         assert changed_clusters(work, branch) == {name}
     assert {request[0] for request in forge.pull_requests} == set(branches.values())
     report = loop.once()
-    assert {each.cluster: each.branch for each in report.clusters} == branches
-    assert len({each.pull_request for each in report.clusters}) == len(branches)
+    assert {cluster.cluster: cluster.branch for cluster in report.clusters} == branches
+    assert len({cluster.pull_request for cluster in report.clusters}) == len(branches)
 
 
 @pytest.mark.parametrize("together", [True, False])
@@ -236,11 +238,11 @@ def test_clusters_of_one_commit_are_proposed_apart(
     write_and_push(work, "README.md", "two clusters\n", "Add both")
     forge = RecordingForge()
     followed = [tuple(paths)] if together else [(path,) for path in paths]
-    each = [
+    gitops_loops = [
         loops(replace(SETTINGS, mode="pull-request", configs=configs), forge=forge)
         for configs in followed
     ]
-    found = {s.cluster: s for loop in each for s in loop.once().clusters}
+    found = {s.cluster: s for loop in gitops_loops for s in loop.once().clusters}
     assert {s.state for s in found.values()} == {"proposed"}
     assert {name: changed_clusters(work, s.branch) for name, s in found.items()} == {
         "a": {"a"},
@@ -249,7 +251,7 @@ def test_clusters_of_one_commit_are_proposed_apart(
     assert len({s.pull_request for s in found.values()}) == 2
     assert ["clusters/a" in title for _, _, title, _ in forge.pull_requests] == [True, False]
     merged(work, found["a"].branch, "squash")
-    again = {s.cluster: s for loop in each for s in loop.once().clusters}
+    again = {s.cluster: s for loop in gitops_loops for s in loop.once().clusters}
     assert again["a"].state == "unchanged"
     assert (again["b"].branch, again["b"].state) == (found["b"].branch, "proposed")
     assert changed_clusters(work, found["b"].branch) == {"b"}
@@ -270,7 +272,7 @@ def test_push_that_is_refused_for_one_cluster_holds_up_no_other(loops: Loops, wo
     loop = loops(CLUSTERS, forge=forge)
     report = loop.once()
     assert states(loop) == {"a": "unchanged", "b": "refused", "c": "unchanged"}
-    first = {each.cluster: each for each in report.clusters}
+    first = {cluster.cluster: cluster for cluster in report.clusters}
     assert {name: each.state for name, each in first.items()} == {
         "a": "committed",
         "b": "refused",
@@ -280,7 +282,11 @@ def test_push_that_is_refused_for_one_cluster_holds_up_no_other(loops: Loops, wo
     assert first["c"].commit == git(work, "rev-parse", "HEAD")
     assert (first["b"].commit, first["b"].branch, report.exit_code) == (None, "", 1)
     assert "hook declined" in first["b"].detail
-    assert [each.stage for each in report.progress] == ["rendered", "configured", "rendered"]
+    assert [cluster_progress.stage for cluster_progress in report.progress] == [
+        "rendered",
+        "configured",
+        "rendered",
+    ]
     shown = {status.context: status.state for _, status in forge.statuses_shown}
     assert shown["fleet-reconciler/clusters/b/sectors.yaml"] == "failure"
     hook.unlink()
@@ -325,5 +331,5 @@ def test_forge_that_hangs_delays_a_turn_once(work: Path) -> None:
     report = loop.once()
     assert forge.asked == 2
     assert len(report.unshown) == 3
-    assert {each.stage for each in report.progress} == {"rendered"}
+    assert {cluster_progress.stage for cluster_progress in report.progress} == {"rendered"}
     repository.close()

@@ -59,7 +59,7 @@ class Service:
                 {"Name": "instance-state-name", "Values": ["running"]},
             ]
         )["Reservations"]
-        return {each["ImageId"] for part in found for each in part["Instances"]}
+        return {instance["ImageId"] for part in found for instance in part["Instances"]}
 
     def is_whole(self, image: str) -> bool:
         """Whether all nodes have the image and all pods run; what is seen is noted."""
@@ -139,7 +139,7 @@ def test_commit_rolls_a_new_image_out_and_halts_a_broken_one(
 
 def _states(team: Team) -> list[str]:
     events = [e for e in team.program.events("rolling_update") if e["fleet"] == FLEET]
-    return [str(each["state"]) for each in events] or [""]
+    return [str(event["state"]) for event in events] or [""]
 
 
 def _ended(team: Team) -> list[dict[str, Any]]:

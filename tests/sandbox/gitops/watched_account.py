@@ -55,8 +55,12 @@ class Watched(Account):
 
     def types(self) -> set[str]:
         """Instance types that the living fleets may launch."""
-        configs = [each for fleet in self.living() for each in fleet["LaunchTemplateConfigs"]]
-        return {override["InstanceType"] for each in configs for override in each["Overrides"]}
+        configs = [
+            launch_template_config
+            for fleet in self.living()
+            for launch_template_config in fleet["LaunchTemplateConfigs"]
+        ]
+        return {override["InstanceType"] for config in configs for override in config["Overrides"]}
 
 
 @contextmanager

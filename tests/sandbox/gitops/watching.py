@@ -60,7 +60,7 @@ class Watch:
         """What `reconciler status` says of the removal of a fleet."""
         plan = self.team.status()["plan"] or {"fleets": [], "unplaceable": []}
         assert plan["unplaceable"] == []
-        found = [each.get("removal", "") for each in plan["fleets"] if each["fleet"] == name]
+        found = [fleet.get("removal", "") for fleet in plan["fleets"] if fleet["fleet"] == name]
         return str(found[0]) if found else ""
 
     def _look_at_pods(self) -> None:

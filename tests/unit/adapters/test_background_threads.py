@@ -38,7 +38,7 @@ def test_bug_of_a_read_in_the_background_is_logged(error: Exception, logged: int
         background.begin(HOME, done.set)
         background.close()
     assert done.is_set()
-    assert [each["event"] for each in logs] == ["thread_failed"] * logged
+    assert [log["event"] for log in logs] == ["thread_failed"] * logged
 
 
 class Buggy(QueuedLog):
@@ -65,4 +65,6 @@ def test_bug_with_some_lines_of_a_recording_does_not_end_it() -> None:
     assert log.written == b"two\n"
     (line,) = logs
     assert (line["event"], line["thread"]) == ("thread_failed", "recording")
-    assert [str(each) for each in failed] == ["recording: lines are lost by a bug: RuntimeError"]
+    assert [str(port_error) for port_error in failed] == [
+        "recording: lines are lost by a bug: RuntimeError"
+    ]

@@ -86,5 +86,5 @@ def test_silent_hook_holds_nobody_up() -> None:
         notifier = SlackNotifier(f"http://127.0.0.1:{mute.getsockname()[1]}/", heard.append)
         for number in range(QUEUE_MAX + 5):
             notifier.notify(str(number))
-        assert any(isinstance(each, Throttled) for each in heard)
+        assert any(isinstance(port_error, Throttled) for port_error in heard)
         notifier.close()

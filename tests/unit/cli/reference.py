@@ -87,7 +87,9 @@ def _names(parameter: Any) -> list[str]:
         return [f"{name}..." if parameter.nargs != 1 else name]
     kind = getattr(parameter, "type_descriptor", None) or getattr(parameter, "type", None)
     choices = getattr(kind, "choices", None) or ()
-    value = parameter.metavar or "|".join(str(getattr(each, "value", each)) for each in choices)
+    value = parameter.metavar or "|".join(
+        str(getattr(choice, "value", choice)) for choice in choices
+    )
     value = value.replace("|", "\\|")
     longest = max(parameter.opts, key=len)
     names = [f"{name} {value}" if value and name == longest else name for name in parameter.opts]

@@ -48,8 +48,10 @@ def takes(command: tuple[str, ...]) -> tuple[bool, bool]:
     found = commands.load_command(command[0])
     for name in command[1:]:
         found = found.commands[name]
-    arguments = [each.metavar or "" for each in found.params if each.param_type_name == "argument"]
-    as_option = any("--config" in each.opts for each in found.params)
+    arguments = [
+        param.metavar or "" for param in found.params if param.param_type_name == "argument"
+    ]
+    as_option = any("--config" in param.opts for param in found.params)
     return as_option, any(name.startswith(("FILE", "PATH")) for name in arguments[:1])
 
 

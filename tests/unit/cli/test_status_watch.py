@@ -54,7 +54,7 @@ def test_watch_shows_each_state_and_goes_on_without_an_answer(
             watched(answers(working, gone, working), Output.TABLE, interval_seconds=0.0)
     # Where there is no terminal each state follows the one before.
     states = ("OK: ", "NO ANSWER: ")
-    lines = [each for each in capsys.readouterr().out.splitlines() if each.startswith(states)]
+    lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith(states)]
     assert lines == [
         "OK: No pod waits",
         "NO ANSWER: 127.0.0.1:9235: nothing answers",

@@ -192,7 +192,7 @@ def test_address_that_leads_nowhere_or_carries_a_secret_is_refused_unseen(
     """The exporter would fail in its thread; a config is no place for a secret."""
     text = f"cluster: a\n{key.replace('URL', json.dumps(url))}\n"
     messages = [problem.message for problem in read_config(text).problems]
-    assert any("must be a URL such as https://HOST:PORT" in each for each in messages)
+    assert any("must be a URL such as https://HOST:PORT" in message for message in messages)
     assert "s3cr3tpw" not in str(messages)
 
 

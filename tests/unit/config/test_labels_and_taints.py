@@ -92,7 +92,7 @@ def test_lifecycle_decides_spot_and_is_part_of_the_name() -> None:
     """Nodes that are called on-demand and bought as spot would end without notice."""
     text = "cluster: c\n" + with_fleets("{size: small}, {size: small, lifecycle: on-demand}")
     (sector,) = planner_settings(config_of(text), load_catalogue()).sectors
-    named = {each.name: (each.spot, each.labels["lifecycle"]) for each in sector.fleets}
+    named = {fleet.name: (fleet.spot, fleet.labels["lifecycle"]) for fleet in sector.fleets}
     assert named == {
         "primary-small": (True, "Ec2Spot"),
         "primary-small-on-demand": (False, "OnDemand"),

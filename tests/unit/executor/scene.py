@@ -46,7 +46,7 @@ class Scene:
 
     def run(self, *actions: AnyAction) -> list[str]:
         """The kinds of the outcomes."""
-        return [each.kind for each in self.executor.execute(actions, self.reported.append)]
+        return [outcome.kind for outcome in self.executor.execute(actions, self.reported.append)]
 
     def changes(self) -> list[tuple[str, str]]:
         """Calls that change something, in order."""

@@ -55,7 +55,7 @@ def test_outcome_names_a_class_that_everybody_knows(scene: Scene) -> None:
     """With a class of an adapter the status did not say that the API server denies it."""
     scene.world.fail_next("taint_node", NotAccepted("node", "401 Unauthorized"))
     scene.run(scene.tainted())
-    assert [each.error for each in scene.reported] == ["Forbidden"]
+    assert [outcome.error for outcome in scene.reported] == ["Forbidden"]
 
 
 def test_failure_ends_what_depends_on_it_and_nothing_else(scene: Scene) -> None:
@@ -222,6 +222,6 @@ def test_dry_run_reports_everything_and_changes_nothing(scene: Scene) -> None:
     """A dry run that acts is worse than none."""
     actions = (scene.raised(5), scene.tainted(), scene.ended())
     outcomes = DryRunExecutor().execute(actions, scene.reported.append)
-    assert [each.kind for each in outcomes] == ["dry-run"] * 3
+    assert [outcome.kind for outcome in outcomes] == ["dry-run"] * 3
     assert scene.reported == list(outcomes)
     assert scene.world.calls == []

@@ -103,9 +103,11 @@ def test_notes_on_500_nodes_are_that_many_calls_and_many_at_once() -> None:
     cluster = Counting(together=PARALLEL_MAX)  # a call ends when as many have begun, else never
     actions = [note(f"n{number:03}") for number in range(whole)]
     outcomes, reported = execute(cluster, actions)
-    assert [each.kind for each in outcomes] == ["applied"] * whole
+    assert [outcome.kind for outcome in outcomes] == ["applied"] * whole
     assert len(cluster.calls) == whole
-    assert [each.action for each in reported] == actions, "reports come in the order of the plan"
+    assert [outcome.action for outcome in reported] == actions, (
+        "reports come in the order of the plan"
+    )
 
 
 def test_notes_of_one_node_are_one_call() -> None:
@@ -136,8 +138,8 @@ def test_pods_of_one_node_are_evicted_at_once() -> None:
     cluster = Counting(together=8)  # a call ends when 8 have begun, else never
     pods = [replace(evict("n"), pod=PodKey(namespace="web", name=f"p{n}")) for n in range(8)]
     outcomes, reported = execute(cluster, pods)
-    assert [each.kind for each in outcomes] == ["applied"] * 8
-    assert [each.action for each in reported] == pods
+    assert [outcome.kind for outcome in outcomes] == ["applied"] * 8
+    assert [outcome.action for outcome in reported] == pods
 
 
 @pytest.mark.parametrize(("waits", "asked"), [(True, 2), (False, 5)])
@@ -161,7 +163,7 @@ def test_new_pods_do_not_wait_for_evictions_that_nobody_answers(*, waits: bool, 
     )
     outcomes = executor.execute([evict(f"n{n}") for n in range(5)], lambda _: None, lambda: waits)
     assert len(calls) == asked
-    assert [each.kind for each in outcomes] == ["applied"] * asked + ["refused"] * (5 - asked)
+    assert [outcome.kind for outcome in outcomes] == ["applied"] * asked + ["refused"] * (5 - asked)
 
 
 def test_new_pods_do_not_wait_for_notes() -> None:
@@ -215,10 +217,10 @@ def test_bucket_lets_no_more_calls_through_from_many_threads() -> None:
             passed.append(1)
 
     threads = [threading.Thread(target=call) for _ in range(8)]
-    for each in threads:
-        each.start()
-    for each in threads:
-        each.join(LONG_SECONDS)
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(LONG_SECONDS)
     assert len(passed) == 100
 
 
@@ -251,5 +253,5 @@ def test_eviction_without_time_in_one_plan_is_among_the_first_of_the_next() -> N
     )
     names = ["a", "b", "c"]
     for _ in names:
-        executor.execute([evict(each) for each in names], lambda _: None, lambda: True)
-    assert sorted(asked) == [f"pod-{each}" for each in names]
+        executor.execute([evict(name) for name in names], lambda _: None, lambda: True)
+    assert sorted(asked) == [f"pod-{name}" for name in names]

@@ -46,7 +46,7 @@ def test_protected_instance_is_refused_and_the_others_of_its_call_are_ended(scen
     protected, other, last = (replace(scene.ended(n), from_capacity=3) for n in range(3))
     scene.world.protect_from_termination(protected.instance)
     assert scene.run(protected, other) == ["refused", "applied"]
-    assert [each.error for each in scene.reported] == ["TerminationProtected", ""]
+    assert [outcome.error for outcome in scene.reported] == ["TerminationProtected", ""]
     assert protected.instance in scene.reported[0].detail
     # The next plan raises the target of the one that stays; until then it is not lowered again.
     assert scene.world.target(scene.fleet) == 1

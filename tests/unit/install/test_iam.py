@@ -78,7 +78,7 @@ def test_policy_of_the_loop_names_the_bucket_that_it_records_in(
 def objects_of(policy: str) -> list[Any]:
     """What each statement about S3 is limited to, in the order of the policy."""
     statements = json.loads(policy)["Statement"]
-    return [each["Resource"] for each in statements if "s3:" in str(each["Action"])]
+    return [statement["Resource"] for statement in statements if "s3:" in str(statement["Action"])]
 
 
 @pytest.mark.parametrize("name", ["ci-plan", "ci-apply"])
@@ -100,7 +100,7 @@ def test_policies_of_pipelines_reach_the_state_of_each_region(tmp_path: Path, na
     done = run(tmp_path, "--iam-policy", name, "--node-role", ROLE, config=config)
     assert done.returncode == 0, done.stderr
     states = [f"arn:aws:s3:::state/a/b{each}.tfstate" for each in ("", "-eu-west-1", "-us-east-1")]
-    locks = [[f"{each}.tflock" for each in states]] if name == "ci-apply" else []
+    locks = [[f"{state}.tflock" for state in states]] if name == "ci-apply" else []
     assert objects_of(done.stdout) == ["arn:aws:s3:::state", states, *locks]
 
 

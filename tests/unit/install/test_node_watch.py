@@ -76,7 +76,10 @@ def test_node_watch_runs_on_spot_nodes_by_the_usual_labels(
     assert pod["nodeSelector"] == {"kubernetes.io/os": "linux"}
     assert (
         any(
-            all(labels.get(each["key"]) in each["values"] for each in term["matchExpressions"])
+            all(
+                labels.get(match_expression["key"]) in match_expression["values"]
+                for match_expression in term["matchExpressions"]
+            )
             for term in affinity["nodeSelectorTerms"]
         )
         is runs
@@ -88,10 +91,10 @@ def test_labels_of_the_warning_are_those_of_the_daemon_set() -> None:
     pod = node_watch_objects()["DaemonSet"]["spec"]["template"]["spec"]
     affinity = pod["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
     found = [
-        (each["key"], value)
+        (match_expression["key"], value)
         for term in affinity["nodeSelectorTerms"]
-        for each in term["matchExpressions"]
-        for value in each["values"]
+        for match_expression in term["matchExpressions"]
+        for value in match_expression["values"]
     ]
     assert tuple(found) == SPOT_LABELS
 

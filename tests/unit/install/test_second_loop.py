@@ -18,9 +18,13 @@ def test_second_loop_gets_what_it_needs_in_the_same_pods(tmp_path: Path) -> None
     assert container["args"][5:8] == ["--gitops", "--repository", "https://git.example/config.git"]
     variables = {each["name"]: each.get("value") for each in container["env"]}
     assert "RECONCILER_GIT_TOKEN" not in variables  # others may read a process's variables
-    mounted = {each["name"]: each["mountPath"] for each in container["volumeMounts"]}
+    mounted = {
+        volume_mount["name"]: volume_mount["mountPath"]
+        for volume_mount in container["volumeMounts"]
+    }
     volumes = {
-        each["name"]: each for each in made["Deployment"]["spec"]["template"]["spec"]["volumes"]
+        volume["name"]: volume
+        for volume in made["Deployment"]["spec"]["template"]["spec"]["volumes"]
     }
     assert variables["RECONCILER_GIT_TOKEN_FILE"] == f"{mounted['git']}/git-token"
     secret = volumes["git"]["secret"]

@@ -26,4 +26,4 @@ def test_cycle_that_failed_is_not_acknowledged() -> None:
     scene.loop.changes = Acknowledged(scene)
     scene.world.fail_next("observe_cloud", Throttled("ec2", "slow down"))
     scene.run(3)
-    assert [len(each.handled) for each in scene.recorder.reports] == [0, 1, 1]
+    assert [len(report.handled) for report in scene.recorder.reports] == [0, 1, 1]

@@ -24,10 +24,10 @@ def test_pending_pod_wakes_the_loop_after_the_batching_window() -> None:
 
     scene.world.clock.call_later(5, create)
     scene.run(3)
-    (applied,) = [each for each in scene.recorder.outcomes if each.kind == "applied"]
+    (applied,) = [outcome for outcome in scene.recorder.outcomes if outcome.kind == "applied"]
     assert applied.action.policy == "scale-up"
     assert scene.pauses[0] == 5 + BATCH_SECONDS
-    windows = [each.gathered_seconds for each in scene.recorder.reports]
+    windows = [report.gathered_seconds for report in scene.recorder.reports]
     assert windows[:2] == [0.0, BATCH_SECONDS]
 
 

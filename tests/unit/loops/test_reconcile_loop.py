@@ -76,7 +76,9 @@ def test_failed_observation_is_reported_and_waited_out() -> None:
     scene = Scene()
     scene.world.fail_next("observe_cloud", Unavailable("ec2", "no answer"), times=3)
     scene.run(5)
-    assert [each.error is not None for each in scene.recorder.reports] == [True] * 3 + [False] * 2
+    assert [report.error is not None for report in scene.recorder.reports] == [True] * 3 + [
+        False
+    ] * 2
     assert scene.pauses[:3] == [1, 2, 4]
     assert len(scene.recorder.plans) == 2
 
@@ -235,8 +237,8 @@ def test_dry_run_makes_no_changing_call_whatever_happens() -> None:
     scene.world.fleets.set_target(scene.world.fleets.records[scene.fleet], 2)
     scene.world.add_pod(make_pod("pod", cpu="3", sector="primary"))
     scene.run(20)
-    assert {each.operation for each in scene.world.calls} <= READS
-    assert {each.kind for each in scene.recorder.outcomes} <= {"dry-run"}
+    assert {call.operation for call in scene.world.calls} <= READS
+    assert {outcome.kind for outcome in scene.recorder.outcomes} <= {"dry-run"}
     assert scene.world.lease_annotations == {}
 
 

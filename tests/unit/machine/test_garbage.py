@@ -42,10 +42,10 @@ def test_collector_runs_again_after_many_threads_paused_it(hasty_threads: None) 
                 sum(range(50))
 
     threads = [threading.Thread(target=pause_often) for _ in range(8)]
-    for each in threads:
-        each.start()
-    for each in threads:
-        each.join()
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
     running = gc.isenabled()
     gc.enable()  # the tests that follow are not to blame
     assert running

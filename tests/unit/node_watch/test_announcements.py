@@ -42,7 +42,7 @@ def test_scheduled_event_is_a_notice_while_it_is_active(state: str) -> None:
     """Canceled events stay in the document, and would have the node replaced for nothing."""
     notices = scheduled_notices(EVENT.replace(b"active", state.encode()))
     expected = ["scheduled-change/2019-01-21T09:00:43Z"] if state == "active" else []
-    assert [str(each) for each in notices] == expected
+    assert [str(notice) for notice in notices] == expected
 
 
 @pytest.mark.parametrize(

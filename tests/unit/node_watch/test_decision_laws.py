@@ -86,8 +86,8 @@ def test_every_look_settles_and_nothing_is_left_behind(
         node.look(said, now)
         assert not node.look(said, now)
         assert node.annotations["a"] == "b"
-        assert [each for each in node.taints if each != TAINT] == list(taints)
-        keys = [(each["key"], each["effect"]) for each in node.taints]
+        assert [taint for taint in node.taints if taint != TAINT] == list(taints)
+        keys = [(taint["key"], taint["effect"]) for taint in node.taints]
         assert len(set(keys)) == len(keys), "the API server refuses such taints"
         if WRITTEN_BY_NODE_WATCH in node.annotations:
             assert read_annotation(node.annotations[WRITTEN_BY_NODE_WATCH]) is not None

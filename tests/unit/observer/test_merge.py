@@ -46,7 +46,7 @@ def test_fleets_and_instances_of_all_are_shown_once() -> None:
     second = make_cloud(LARGE, SMALL, instances=[instance("i-2", fleet_id=LARGE.id)])
     merged = merged_clouds([first, second])
     assert merged is not None
-    assert [each.name for each in merged.fleets] == ["primary-large", "primary-small"]
+    assert [fleet.name for fleet in merged.fleets] == ["primary-large", "primary-small"]
     assert [(each.id, each.fleet_id) for each in merged.instances] == [
         ("i-1", SMALL.id),
         ("i-2", LARGE.id),
@@ -106,7 +106,11 @@ def _worlds() -> tuple[MemoryWorld, MemoryCluster, list[MemoryCloud]]:
     worlds = [MemoryWorld(cluster="c"), MemoryWorld(cluster="c")]
     for name, world in zip(("small", "small", "large"), (*worlds, worlds[1]), strict=True):
         world.add_fleet(FleetShape(name=f"primary-{name}", region=HOME))
-    return worlds[1], MemoryCluster(worlds[0]), [MemoryCloud(each) for each in worlds]
+    return (
+        worlds[1],
+        MemoryCluster(worlds[0]),
+        [MemoryCloud(memory_world) for memory_world in worlds],
+    )
 
 
 def test_snapshot_shows_the_fleets_of_all_clouds() -> None:
@@ -114,7 +118,7 @@ def test_snapshot_shows_the_fleets_of_all_clouds() -> None:
     world, cluster, clouds = _worlds()
     found = observe(cluster, clouds, [HOME], world.clock)
     assert found.cloud is not None
-    assert [each.name for each in found.cloud.fleets] == ["primary-large", "primary-small"]
+    assert [fleet.name for fleet in found.cloud.fleets] == ["primary-large", "primary-small"]
 
 
 def test_snapshot_without_one_cloud_decides_nothing_about_its_regions() -> None:
@@ -134,7 +138,7 @@ def test_silent_provider_leaves_the_fleets_of_the_other_one() -> None:
     clouds = [_Denied(world, "asg"), MemoryCloud(world, "ec2-fleet")]
     found = observe(MemoryCluster(world), clouds, [HOME], world.clock)
     assert found.cloud is not None
-    assert [each.name for each in found.cloud.fleets] == ["primary-small"]
+    assert [fleet.name for fleet in found.cloud.fleets] == ["primary-small"]
     assert (found.cloud.regions, found.cloud.silent) == (frozenset(), frozenset({HOME}))
     assert found.cloud.is_silent("asg", HOME)
     assert not found.cloud.is_silent("ec2-fleet", HOME)

@@ -33,7 +33,7 @@ def test_sums_follow_each_change_of_a_target_and_each_end() -> None:
     held = [full("used"), full("idle"), full("other")]
     snapshot = make_snapshot(*nodes, *held, *pending, cloud=cloud, relists=2)
     builder = decide(snapshot, make_settings(one, two))
-    assert any(isinstance(each, TerminateInstance) for each in builder.actions)
+    assert any(isinstance(action, TerminateInstance) for action in builder.actions)
     assert sorted(builder.targets.values()) == [2, 5]
     prices = {"one": Decimal("0.10"), "two": Decimal("0.30")}
     cost = {

@@ -97,12 +97,18 @@ def test_reason_stays_short_however_long_what_it_names_is() -> None:
     settings = make_settings(SMALL)
     snapshot = make_snapshot(*pods)
     made = plan(snapshot, settings)
-    reasons = {r.code: r.detail for each in made.unplaceable for r in each.reasons}
+    reasons = {r.code: r.detail for unplaceable in made.unplaceable for r in unplaceable.reasons}
     assert reasons.keys() == {"node-affinity", "no-sector"}
     assert max(map(len, reasons.values())) <= DETAIL_MAX
     assert reasons["node-affinity"].startswith("requires disk In (ssdssd")
     told = explain(snapshot, settings, made, pods=["ns/disk", "ns/sector"]).pods
-    assert max(len(each.because) + sum(map(len, each.change)) for each in told) < 4 * DETAIL_MAX
+    assert (
+        max(
+            len(pod_explanation.because) + sum(map(len, pod_explanation.change))
+            for pod_explanation in told
+        )
+        < 4 * DETAIL_MAX
+    )
 
 
 def test_host_ports_of_one_namespace_are_counted_up_to_a_limit_and_others_get_theirs() -> None:

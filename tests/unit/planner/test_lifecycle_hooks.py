@@ -87,7 +87,7 @@ def test_node_whose_drain_its_group_overtakes_is_emptied_all_the_same(reason: st
 def test_hook_goes_on_when_the_node_is_empty(snapshot: Snapshot, result: str) -> None:
     """Too early it ends running pods; never, it holds an instance for two days."""
     made = plan(snapshot, make_settings(SMALL))
-    assert [each.result for each in made.notices] == [result]
+    assert [notice.result for notice in made.notices] == [result]
     assert emptied_messages(made.notices) == ({"m"} if result == "acted" else set())
 
 
@@ -99,12 +99,12 @@ def test_hook_of_an_instance_that_is_not_shown_is_left_alone() -> None:
     stranger = replace(notice, instance=InstanceId("i-stranger"), at=NOW)
     cloud = replace(snapshot.cloud, silent=frozenset({AWAY}))
     made = plan(replace(snapshot, cloud=cloud, notices=(stranger,)), make_settings(SMALL))
-    assert [each.result for each in made.notices] == ["waiting"]
+    assert [notice_outcome.result for notice_outcome in made.notices] == ["waiting"]
     assert emptied_messages(made.notices) == set()
     ours = replace(snapshot.cloud, instances=(), silent=frozenset({HOME}))
     snapshot = replace(snapshot, cloud=ours, notices=(replace(notice, at=NOW),))
     made = plan(snapshot, make_settings(SMALL))
-    assert [each.result for each in made.notices] == ["acted"]
+    assert [notice_outcome.result for notice_outcome in made.notices] == ["acted"]
 
 
 ADDRESS = "ip-10-0-0-7.us-west-2.compute.internal"

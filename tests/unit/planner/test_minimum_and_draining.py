@@ -61,7 +61,9 @@ def test_minimum_of_a_fleet_that_is_not_at_home_is_kept_in_its_first_region() ->
     ]
     settings = make_settings(fleet, regions=(HOME, AWAY, further))
     made = plan(make_snapshot(cloud=make_cloud(*lives)), settings)
-    assert [(each.region, each.min, each.target) for each in made.fleets] == [
+    assert [
+        (fleet_plan.region, fleet_plan.min, fleet_plan.target) for fleet_plan in made.fleets
+    ] == [
         (AWAY, 2, 2),
         (further, 0, 0),
     ]

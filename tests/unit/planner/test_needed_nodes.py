@@ -60,7 +60,7 @@ def test_nodes_above_the_target_count_in_the_cost_limit(
         *pending,
         target=target,
     )
-    (after,) = [each.target for each in made.fleets]
+    (after,) = [fleet_plan.target for fleet_plan in made.fleets]
     assert after == 5 + bought
 
 

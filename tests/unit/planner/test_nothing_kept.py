@@ -74,5 +74,5 @@ def test_earlier_versions_of_objects_are_not_kept() -> None:
     """A tenant who rewrote a budget of 250 kB before each plan took 1.1 GiB within minutes."""
     versions = [planned(number) for number in range(VERSIONS)]
     gc.collect()
-    kept = {name for each in versions[:-1] for name, of in each.items() if of() is not None}
+    kept = {name for version in versions[:-1] for name, of in version.items() if of() is not None}
     assert kept == set()

@@ -29,7 +29,7 @@ MANY = [f"team-{number:03}" for number in range(64)]
 
 def waiting(*namespaces: str) -> list[Pod]:
     """A pod that waits in each."""
-    return [make_pod("p", namespace=each, cpu=1) for each in namespaces]
+    return [make_pod("p", namespace=namespace, cpu=1) for namespace in namespaces]
 
 
 @pytest.fixture

@@ -107,7 +107,9 @@ def read_back(snapshot: Snapshot) -> object:
         if name.startswith("aws-")
     ]
     named = frozenset({"eks/workers"})
-    read = decode_cloud(((each["Region"], each) for each in answers), cluster="c", groups=named)
+    read = decode_cloud(
+        ((answer["Region"], answer) for answer in answers), cluster="c", groups=named
+    )
     assert not read.ignored
     return facts(read)
 

@@ -62,7 +62,7 @@ def test_replicas_of_stateful_sets_have_as_many_volumes_as_it_says() -> None:
     text = MIX.replace("replicas: 3,", "replicas: 3, volumes: 2,")
     (made,) = [line for line in of_kind(ControllerDemand, demand(text)) if line.claim_templates]
     assert made.controller.name == "db-0"
-    assert [each.name for each in made.claim_templates] == ["data-0", "data-1"]
+    assert [claim_template.name for claim_template in made.claim_templates] == ["data-0", "data-1"]
     with pytest.raises(ConfigError, match="must be 16 or less, not 17"):
         demand(text.replace("volumes: 2", "volumes: 17"))
 
@@ -90,7 +90,7 @@ def test_replicas_follow_the_day_within_their_range() -> None:
     assert min(at_peak) > max(at_night)
     templates = [line.spec for line in lines if line.spec is not None]
     assert len(templates) > 1
-    assert {each.requests["cpu"] for each in templates} == {templates[0].requests["cpu"]}
+    assert {template.requests["cpu"] for template in templates} == {templates[0].requests["cpu"]}
 
 
 def test_every_kind_is_there_with_what_was_said_of_it() -> None:

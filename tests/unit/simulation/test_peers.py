@@ -74,9 +74,9 @@ def modelled(
 def test_cluster_autoscaler_waits_a_scan_for_more_pods() -> None:
     """Pods without room are new when they are first seen: the next scan buys for them."""
     found = modelled("cluster-autoscaler", jobs(), seconds=120)
-    assert [each.begin for each in found.launches] == [BEGIN + 10]
+    assert [launch.begin for launch in found.launches] == [BEGIN + 10]
     found = modelled("cluster-autoscaler,scan-interval=20s", jobs(), seconds=120)
-    assert [each.begin for each in found.launches] == [BEGIN + 20]
+    assert [launch.begin for launch in found.launches] == [BEGIN + 20]
 
 
 def test_cluster_autoscaler_ends_an_empty_node_after_the_unneeded_time_and_not_before() -> None:
@@ -105,20 +105,20 @@ def test_cluster_autoscaler_moves_pods_off_nodes_up_to_its_threshold(
     )
     found = modelled(peer, [web(2), *jobs(2, cpu="3")])
     assert found.history.evictions.total() == moved
-    assert sum(each.end < found.seconds for each in found.launches) == moved
+    assert sum(launch.end < found.seconds for launch in found.launches) == moved
 
 
 def test_cluster_autoscaler_keeps_the_minimum() -> None:
     """Whatever is empty."""
     peer = "cluster-autoscaler,scale-down-unneeded-time=1m,scale-down-delay-after-add=0"
     found = modelled(peer, jobs(8), min_capacity=2)
-    assert sum(each.end >= found.seconds for each in found.launches) == 2
+    assert sum(launch.end >= found.seconds for launch in found.launches) == 2
 
 
 def test_karpenter_buys_for_a_batch_when_no_pod_has_come_for_a_second() -> None:
     """And after ten at most."""
     lines = [*jobs(at=0), *jobs(at=0.6), *jobs(at=1.2)]
-    assert [each.begin for each in modelled("karpenter", lines, 120).launches] == [BEGIN + 2.2]
+    assert [launch.begin for launch in modelled("karpenter", lines, 120).launches] == [BEGIN + 2.2]
     steady = [line for n in range(30) for line in jobs(at=0.5 * n)]
     assert modelled("karpenter", steady, 120).launches[0].begin == BEGIN + 10
 
@@ -154,7 +154,7 @@ def test_karpenter_disrupts_no_more_nodes_than_its_budget_at_a_time(
 ) -> None:
     """Three nodes are empty at the same moment, and all go in time."""
     found = modelled(f"karpenter,budget={budget}", jobs(12, ran=60, cpu="3"), max_capacity=0)
-    ends = [each.end for each in found.launches]
+    ends = [launch.end for launch in found.launches]
     assert len(ends) == 3
     assert max(ends) < found.seconds
     assert ends.count(min(ends)) == at_once
@@ -174,7 +174,7 @@ def test_cluster_autoscaler_takes_another_group_while_one_has_no_capacity() -> N
         *jobs(at=450),
     ]
     found = modelled("cluster-autoscaler", lines)
-    assert [each.instance_type for each in found.launches] == ["large.type"]
+    assert [launch.instance_type for launch in found.launches] == ["large.type"]
     assert found.history.waiting == 0
 
 
@@ -254,7 +254,7 @@ def test_pods_that_name_no_sector_are_bought_for_from_the_default_one(peer: str)
         for job in jobs(1)
     ]
     bought = [
-        {each.fleet for each in played(peer_of(peer), folded(lines), both, options).launches}
+        {launch.fleet for launch in played(peer_of(peer), folded(lines), both, options).launches}
         for lines in (jobs(3), cheap)
     ]
     assert bought == [{"primary-small-us-west-2a"}, {"cheap-small-us-west-2a"}]
@@ -264,8 +264,8 @@ def test_report_with_models_has_the_same_bytes_twice() -> None:
     """And says of each that it is a model, with what it leaves out."""
     found, files = with_models()
     assert with_models()[1] == files
-    assert all("(model)" in each["config"] for each in found["peers"])
-    assert all(each["model"]["left_out"] for each in found["peers"])
+    assert all("(model)" in peer["config"] for peer in found["peers"])
+    assert all(peer["model"]["left_out"] for peer in found["peers"])
     assert {len(row["values"]) for row in found["beside_peers"]} == {3}
     assert found["peers"][0].keys() - {"model"} == found["runs"][0].keys()
 
@@ -289,7 +289,7 @@ def test_mistyped_model_is_refused(text: str) -> None:
 def test_models_of_one_program_are_told_apart() -> None:
     """Two columns of a report had one title, and nobody could say which setting each had."""
     texts = ["karpenter", "karpenter,consolidate-after=30s,budget=20%", "cluster-autoscaler"]
-    assert [each.title for each in peers_of(texts)] == [
+    assert [peer.title for peer in peers_of(texts)] == [
         "Karpenter 1.14 (model), its defaults",
         "Karpenter 1.14 (model), consolidate-after=30s,budget=20%",
         "Cluster Autoscaler 1.36 (model)",
@@ -307,7 +307,7 @@ def test_fault_of_a_fleet_reaches_all_its_groups_in_the_models(peer: str) -> Non
     lines: list[DemandLine] = [fault, large, *jobs(at=1.0)]
     found = modelled(peer, lines, seconds=1_800, zone=None)
     assert found.launches
-    assert min(each.begin for each in found.launches) >= 600
+    assert min(launch.begin for launch in found.launches) >= 600
 
 
 @pytest.mark.parametrize("peer", ["cluster-autoscaler", "karpenter"])
@@ -323,7 +323,7 @@ def test_fleet_of_another_region_is_left_out_of_the_models(peer: str) -> None:
     far = replace(jobs(at=0.5)[0], spec=make_spec("1", "1Gi", sector="far"))
     options = Options(days=900 / 86_400, chances=SURE)
     found = played(peer_of(peer), folded([*jobs(), far]), config, options)
-    assert {each.fleet for each in found.launches} == {"primary-small"}
+    assert {launch.fleet for launch in found.launches} == {"primary-small"}
     assert found.history.waiting == 1
 
 

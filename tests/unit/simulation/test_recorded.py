@@ -123,7 +123,7 @@ def test_nodes_of_the_fleet_itself_count_before_others_of_the_type() -> None:
     own, others = amounts(cpu="12", pods=58), amounts(cpu="2", pods=58)
     fact = NodeFact(at=AT, fleet="primary-small", instance_type="small.type", allocatable=own)
     later = replace(fact, at=AT + timedelta(hours=1), fleet="other", allocatable=others)
-    assert [each.allocatable for each in played([*PODS, fact, later]).offers] == [own]
+    assert [offer.allocatable for offer in played([*PODS, fact, later]).offers] == [own]
 
 
 @pytest.mark.parametrize("gpus", [{}, {"nvidia.com/gpu": 0}])
@@ -136,7 +136,7 @@ def test_node_whose_plugin_has_not_registered_yet_takes_no_devices_away(
     young = amounts(cpu="11", memory="60Gi", pods=58, **gpus)
     later = replace(fact, at=AT + timedelta(hours=1), allocatable=young)
     for fleet in ("primary-small", ""):
-        told = [replace(each, fleet=fleet) for each in (fact, later)]
+        told = [replace(node_fact, fleet=fleet) for node_fact in (fact, later)]
         (offer,) = played([*PODS, *told]).offers
         assert offer.allocatable == {**young, "nvidia.com/gpu": 1}
 
@@ -166,6 +166,6 @@ def test_pods_that_existed_when_the_recording_began_are_not_in_the_waiting_times
     assert waiting["existed_at_the_begin"] == 19
     assert waiting["without_a_node_at_the_end"] == waiting["deleted_without_a_node"] == 1
     assert found["pods"] == 5 + 19 + 1
-    assert {each["longest_seconds"] for each in waiting["workloads"]} >= {300}
-    plain = played([*(replace(each, at=AT) for each in old), *new])
+    assert {workload["longest_seconds"] for workload in waiting["workloads"]} >= {300}
+    plain = played([*(replace(pod_demand, at=AT) for pod_demand in old), *new])
     assert (len(plain.history.waits), plain.history.existed) == (23, 0)

@@ -91,7 +91,7 @@ def test_report_of_the_same_input_has_the_same_bytes() -> None:
     """A comparison of two configs means nothing when chance differs between two runs."""
     options = replace(OPTIONS, chances=Chances(interruptions_per_hour=2, capacity_errors_per_day=9))
     runs = [[("a", played(jobs(20), options))] for _ in range(2)]
-    first, second = (report_files(report(each), each) for each in runs)
+    first, second = (report_files(report(run), run) for run in runs)
     assert first == second
     assert {"report.json", "report.html", "moments/a-1/cluster.json"} <= first.keys()
     assert b"<script" not in first["report.html"]
@@ -132,7 +132,7 @@ def test_jobs_wait_for_a_boot_run_to_their_end_and_cost_more_than_the_bound() ->
     assert 0 < found["cost"]["usd_lower_bound"] < found["cost"]["usd"]
     by_day = found["cost"]["by_day"]
     assert sum(each["usd"] for each in by_day) == pytest.approx(found["cost"]["usd"], abs=0.01)
-    small = next(each for each in found["fleets"] if each["fleet"] == "primary-small")
+    small = next(fleet for fleet in found["fleets"] if fleet["fleet"] == "primary-small")
     assert small["usd"] == pytest.approx(0.10 * small["node_hours"], abs=0.001)
 
 

@@ -278,10 +278,11 @@ def test_snapshot_of_a_worst_moment_is_planned_with_its_volumes() -> None:
     assert cluster.csi_nodes
     known = replace(cluster, relists=moment.cluster.relists)
     was, read = (
-        plan(replace(moment, cluster=each), settings()) for each in (moment.cluster, known)
+        plan(replace(moment, cluster=cluster_state), settings())
+        for cluster_state in (moment.cluster, known)
     )
     assert encode_plan(read) == encode_plan(was)
-    (waits,) = [each for each in was.unplaceable if each.pod.name == "db"]
+    (waits,) = [unplaceable for unplaceable in was.unplaceable if unplaceable.pod.name == "db"]
     why = {reason.fleet: reason.code for reason in waits.reasons}
     assert why[f"primary-small-{B}"] == "volume-zone"
 

@@ -151,7 +151,10 @@ class Scene:
 
 def brought(nodes: Iterable[Node], fleets: Iterable[FleetPlan]) -> dict[NodeName, FleetKey]:
     """The fleet of each node, by its label."""
-    keys = {each.fleet: FleetKey(name=each.fleet, region=each.region) for each in fleets}
+    keys = {
+        fleet_plan.fleet: FleetKey(name=fleet_plan.fleet, region=fleet_plan.region)
+        for fleet_plan in fleets
+    }
     named = {node.name: node.labels.get("fleet", "") for node in nodes}
     return {name: keys[label] for name, label in named.items() if label in keys}
 

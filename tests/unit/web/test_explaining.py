@@ -152,7 +152,7 @@ def test_running_loop_explains_pods_nodes_and_fleets(address: str) -> None:
     (pod,) = found["pods"]
     assert (pod["verdict"], pod["fleets"][0]["code"]) == ("unplaceable", "max-capacity")
     assert pod["change"] == ["raise max_capacity of primary-small to 1"]
-    assert [each["fleet"] for each in found["fleets"]] == ["primary-small"]
+    assert [fleet["fleet"] for fleet in found["fleets"]] == ["primary-small"]
 
 
 def test_what_does_not_exist_and_what_is_elsewhere_are_different_errors(address: str) -> None:

@@ -29,6 +29,6 @@ def test_history_has_what_came_of_a_resume() -> None:
     with Scene() as scene:
         answer = ResumedUpdate(fleet="primary-smal", done=False, because="no such fleet")
         scene.cycle(resumes=(answer,))
-        (found,) = [each for each in scene.board.history.decisions if each.is_trouble]
+        (found,) = [decision for decision in scene.board.history.decisions if decision.is_trouble]
         assert (found.what, found.subject) == ("update not resumed", "primary-smal")
         assert found.because == "no such fleet"

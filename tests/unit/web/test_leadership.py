@@ -78,7 +78,7 @@ def test_lead_that_another_has_for_long_leaves_a_standby() -> None:
     board, clock = lost_lead(STANDBY)
     kinds = []
     for _ in range(3):
-        kinds.append([each.kind for each in verdict_of(board).causes if each.level != "failing"])
+        kinds.append([cause.kind for cause in verdict_of(board).causes if cause.level != "failing"])
         clock.advance(LOST_SECONDS - 1)
     assert kinds == [["lease-lost"], ["lease-lost"], ["not-leader"]]
     board.lead_gained()

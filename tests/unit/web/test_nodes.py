@@ -58,7 +58,14 @@ def test_page_and_explanation_agree_on_whose_each_node_is() -> None:
     names = [node.name for node in snapshot.cluster.nodes]
     told = explain(snapshot, SETTINGS, made, nodes=names).nodes
     shown = {row.name: (row.fleet, row.verdict, row.code) for row in node_rows(snapshot, made)}
-    assert shown == {each.node: (each.fleet, each.verdict, each.code) for each in told}
+    assert shown == {
+        node_explanation.node: (
+            node_explanation.fleet,
+            node_explanation.verdict,
+            node_explanation.code,
+        )
+        for node_explanation in told
+    }
     assert shown == {
         "of-fleet": ("primary-small", "used", "has-pods"),
         "ending": ("primary-small", "leaves", "instance-gone"),

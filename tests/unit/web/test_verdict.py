@@ -94,7 +94,7 @@ def test_failure_in_one_region_is_not_over_when_another_region_delivers() -> Non
     with Scene() as scene:
         scene.cycle(DENIED, raised(region=AWAY))
         assert verdict(scene) == ("degraded", [CAUSE])
-        subjects = [each.subject for each in scene.board.history.decisions[:2]]
+        subjects = [decision.subject for decision in scene.board.history.decisions[:2]]
         assert subjects == ["primary-small (us-east-1)", "primary-small (us-west-2)"]
 
 

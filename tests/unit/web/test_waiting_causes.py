@@ -215,7 +215,11 @@ def test_cool_off_for_instances_that_never_joined_says_so() -> None:
     """The step read "cool-off after 1 failure: " and nothing."""
     stuck = cooling(stuck_in_a_row=3, failures=1)
     board = board_of(waiting(fleet_states=(stuck,)), make_settings(SMALL))
-    (step,) = (each for each in next_steps(board.view) if "asked for nodes again" in each.what)
+    (step,) = (
+        next_step
+        for next_step in next_steps(board.view)
+        if "asked for nodes again" in next_step.what
+    )
     assert step.why == "cool-off after 1 failure: 3 instances in a row never became usable nodes"
 
 

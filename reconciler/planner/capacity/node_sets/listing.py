@@ -66,7 +66,9 @@ def least_cost(problem: Problem, refutations: Sequence[Refutation]) -> float:
     """Return a cost below which every set is refuted."""
     prices = np.maximum(problem.prices, 1)
     return max(
-        each.worth / float((each.most / prices).max()) for each in refutations if each.worth > 0
+        refutation.worth / float((refutation.most / prices).max())
+        for refutation in refutations
+        if refutation.worth > 0
     )
 
 
@@ -80,8 +82,8 @@ def list_sets(
     """
     order = np.lexsort((np.arange(len(problem.prices)), -problem.prices))
     prices = np.maximum(problem.prices[order], 1)
-    most = np.array([each.most[order] for each in refutations])
-    worth = np.array([each.worth for each in refutations]) * (1 - _SAFETY)
+    most = np.array([refutation.most[order] for refutation in refutations])
+    worth = np.array([refutation.worth for refutation in refutations]) * (1 - _SAFETY)
     best_later = _best_rates_from(most / prices)
     nodes_max = np.minimum(problem.limits[order], int(problem.counts.sum()))
     sets = np.zeros((1, len(order)), dtype=np.int64)

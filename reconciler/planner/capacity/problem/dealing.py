@@ -191,10 +191,10 @@ class Dealing:
         Places where all pods that others must be near can start come before all others.
         """
         members = {each.number for each in (*group.followers, *group.leaders)}
-        wants = [self._wants[at] for at in sorted(self._number_of[each] for each in members)]
+        wants = [self._wants[at] for at in sorted(self._number_of[member] for member in members)]
         leaders = {leader.number for leader in group.leaders}
         where = self._table.places_of((group.key,))
-        open_to = [self._table.places(each, (group.key,)) for each in group.followers]
+        open_to = [self._table.places(follower, (group.key,)) for follower in group.followers]
         numbers = dict.fromkeys(
             int(where[allowed.argmax()]) for found in open_to for _, allowed in found
         )

@@ -79,7 +79,9 @@ def _group(
 ) -> GroupNear | None:
     """Return the group of these classes; None if they ask for domains of several keys."""
     followers = tuple(member for member in members if member.number in following)
-    keys = {counter.topology.key for each in followers for counter in sim.links(each).affinity}
+    keys = {
+        counter.topology.key for follower in followers for counter in sim.links(follower).affinity
+    }
     if len(keys) > 1:
         return None
     leaders = tuple(member for member in members if member.number not in following)

@@ -71,8 +71,8 @@ def _daemons_suffice(sim: Simulation, pod_class: PodClass, table: OfferTable) ->
     offers = [table.offers[i] for i in table.feasible(pod_class).nonzero()[0].tolist()]
     brought = {id(o.node.row.daemons): o.node.row.daemons for o in offers}
     return all(
-        any(asked <= set(map(id, sim.feeds(sim.table.of_daemon(d)))) for d in each)
-        for each in brought.values()
+        any(asked <= set(map(id, sim.feeds(sim.table.of_daemon(d)))) for d in pods)
+        for pods in brought.values()
     )
 
 

@@ -82,7 +82,7 @@ def _grace_ahead(
         return tuple(found)
     zone = ZoneInfo(timezone)
     today = at.astimezone(zone).date()
-    clocks = {time(0)}.union(*((each.starts, each.ends) for each in periods))
+    clocks = {time(0)}.union(*((period.starts, period.ends) for period in periods))
     moments = {
         datetime.combine(today + timedelta(days=days), clock, zone).astimezone(UTC)
         for days in range(_DAYS_AHEAD + 1)

@@ -55,7 +55,7 @@ def bound_at(pod: Pod, at: datetime) -> datetime | None:
     times = [pod.created_at, pod.scheduled_at]
     if pod.started_at is not None and pod.started_at <= at:
         times.append(pod.started_at)
-    return max((each for each in times if each is not None), default=None)
+    return max((time for time in times if time is not None), default=None)
 
 
 def settles(left: timedelta, at: datetime) -> Blocker:

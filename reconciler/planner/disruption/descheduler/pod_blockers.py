@@ -48,7 +48,9 @@ class PodBlockers:
         self._settings = settings
         self._evictor = evictor
         view = context.view
-        self._namespaces = {each.name: each.labels for each in view.snapshot.cluster.namespaces}
+        self._namespaces = {
+            namespace.name: namespace.labels for namespace in view.snapshot.cluster.namespaces
+        }
         chosen = evictor.destinations
         self.destinations = np.array(
             [chosen is None or chosen.matches(node.labels) for node in view.nodes.values()],

@@ -84,8 +84,14 @@ class SetsUnderWay:
                 self.unreadable += nodes
             elif any(node.name not in view.inventory.leaving for node in nodes):
                 self.found.append(_read(view, *decided, nodes))
-        self._set_of = {node.name: each for each in self.found for node in each.members}
-        self._new = {name: each for each in self.found for name in each.came}
+        self._set_of = {
+            node.name: replacement_set
+            for replacement_set in self.found
+            for node in replacement_set.members
+        }
+        self._new = {
+            name: replacement_set for replacement_set in self.found for name in replacement_set.came
+        }
 
     def set_of(self, name: NodeName) -> ReplacementSet | None:
         """Return the set with which the node is to leave; None if it belongs to none."""
@@ -93,16 +99,16 @@ class SetsUnderWay:
 
     def blocker(self, name: NodeName) -> Blocker | None:
         """Return a blocker if the node is new and is to take the pods of a set; else None."""
-        each = None if name in self._set_of else self._new.get(name)
-        if each is None:
+        replacement_set = None if name in self._set_of else self._new.get(name)
+        if replacement_set is None:
             return None
-        nodes = counted_noun(len(each.members), "node")
+        nodes = counted_noun(len(replacement_set.members), "node")
         return Blocker("consolidation", f"the pods of {nodes} are to move to it")
 
     @property
     def sectors(self) -> frozenset[str]:
         """Return the sectors in which a set is under way: no other set begins there."""
-        return frozenset(each.sector for each in self.found)
+        return frozenset(replacement_set.sector for replacement_set in self.found)
 
 
 def encode(at: datetime, wanted: Mapping[FleetKey, int], saving_nano_usd: int) -> str:

@@ -50,8 +50,8 @@ def update_soft_taints(
         room: How many more nodes each fleet can do without; only so many are asked to stay empty.
     """
     view = builder.view
-    draining = view.draining - {each.node for each in builder.actions if ends_drain(each)}
-    settled = draining | {each.node for each in builder.removals if each.node is not None}
+    draining = view.draining - {action.node for action in builder.actions if ends_drain(action)}
+    settled = draining | {removal.node for removal in builder.removals if removal.node is not None}
     kept_free = _kept_free(builder) - settled
     wanted = _within_room(view, [name for name in unneeded if name not in settled], room)
     wanted |= kept_free

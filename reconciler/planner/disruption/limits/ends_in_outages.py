@@ -66,14 +66,14 @@ class EndsInOutages:
         inventory = self._builder.view.inventory
         ours = inventory.leaving & inventory.fleet_of_node.keys()
         ending = {name for name in ours if inventory.fleet_of_node[name].region == region}
-        begun = {each.node for each in self._builder.removals if each.key.region == region}
+        begun = {removal.node for removal in self._builder.removals if removal.key.region == region}
         return len(ending | begun)
 
 
 def may_be_at_work(view: ClusterView, name: NodeName) -> bool:
     """Return whether a pod that counts, and that Kubernetes has not given up, is on the node."""
     names = (name, *view.inventory.duplicate_nodes.get(name, ()))
-    pods = (pod for each in names for pod in view.pods_on.get(each, ()))
+    pods = (pod for node_name in names for pod in view.pods_on.get(node_name, ()))
     return any(counts(pod) and not pod.deleting for pod in pods)
 
 

@@ -29,8 +29,8 @@ def lower_unneeded_targets(builder: PlanBuilder) -> None:
     inventory, demand = builder.view.inventory, builder.view.demand
     if inventory.doubtful or demand.deferred or demand.left_out:
         return  # pods that were not planned for may need these nodes
-    stuck = {each.instance.id: each.key for each in inventory.stuck}
-    ends = [a for each in builder.removals for a in each.actions if _keeps_target(a, stuck)]
+    stuck = {stuck_instance.instance.id: stuck_instance.key for stuck_instance in inventory.stuck}
+    ends = [a for removal in builder.removals for a in removal.actions if _keeps_target(a, stuck)]
     failing = (s for s in inventory.fleets if s.unavailable_kind == "never-joined")
     owing = [each for each in failing if each.launching]
     if not owing:
@@ -53,8 +53,8 @@ def lower_unneeded_targets(builder: PlanBuilder) -> None:
             builder.lower_target(status.key, target, "stuck-instance", because)
     if given_up:
         builder.change_removals(
-            replace(each, actions=tuple(_with_target(a, given_up) for a in each.actions))
-            for each in builder.removals
+            replace(removal, actions=tuple(_with_target(a, given_up) for a in removal.actions))
+            for removal in builder.removals
         )
 
 
@@ -93,10 +93,17 @@ def _asks_for_nodes(builder: PlanBuilder, status: FleetStatus) -> bool:
     update, sector = view.inventory.updates.get(status.key), status.settings.sector
     if update is not None and not (update.halted or status.unavailable):
         return True
-    left = (each for each in builder.waiting if each.left and sector in each.sectors)
-    if any(suits_class(builder, each, status) for each in left):
+    left = (
+        waiting_class
+        for waiting_class in builder.waiting
+        if waiting_class.left and sector in waiting_class.sectors
+    )
+    if any(suits_class(builder, waiting_class, status) for waiting_class in left):
         return True
-    return any(each.missing and each.sector == sector for each in builder.headroom)
+    return any(
+        headroom_plan.missing and headroom_plan.sector == sector
+        for headroom_plan in builder.headroom
+    )
 
 
 def _unasked(

@@ -49,7 +49,7 @@ def target_may_fall(builder: PlanBuilder, key: FleetKey) -> bool:
     """
     view = builder.view
     update, status = view.inventory.updates.get(key), view.statuses[key]
-    falling = sum(each.targets_lowered for each in builder.removals if each.key == key)
+    falling = sum(removal.targets_lowered for removal in builder.removals if removal.key == key)
     if update is None or not update.halted or builder.targets[key] - falling <= status.min:
         return False
     return builder.targets[key] >= status.provided

@@ -26,7 +26,11 @@ def hold_unproven(builder: PlanBuilder) -> None:
     binding = view.inventory.binding
     if binding.may_remove:
         return
-    never_joined = {each.instance.id for each in view.inventory.stuck if each.node is None}
+    never_joined = {
+        stuck_instance.instance.id
+        for stuck_instance in view.inventory.stuck
+        if stuck_instance.node is None
+    }
     never_joined |= {e.instance.id for e in view.inventory.orphans.found if e.node is None}
     for instance in sorted(never_joined):
         builder.hold(CODE, instance=instance)
@@ -59,7 +63,7 @@ def check_removals(builder: PlanBuilder) -> None:
     binding = view.inventory.binding
     if binding.may_remove and not is_skewed(view.snapshot):
         return
-    wrong = next((each for each in builder.actions if _removes(each)), None)
+    wrong = next((action for action in builder.actions if _removes(action)), None)
     if wrong is not None:
         raise InvariantViolated(
             f"cluster {view.settings.cluster}",

@@ -179,11 +179,11 @@ def _only_waits(run: VoluntaryRun, node: Node) -> bool:
     emptied all day would never find out that the pods fit nowhere: this is tried here for nodes
     that a limit keeps. The time of a node that a plan did not examine does not run on either.
     """
-    found = (each for each in run.candidates if each.node.name == node.name)
+    found = (candidate for candidate in run.candidates if candidate.node.name == node.name)
     if node.name in run.limited_nodes:
-        return all(run.trials.blocker_of(each, in_time=False) is None for each in found)
+        return all(run.trials.blocker_of(candidate, in_time=False) is None for candidate in found)
     left_for_later = node.name in run.context.not_looked_at
-    return left_for_later and any(may_go_in_time(run.context, each) for each in found)
+    return left_for_later and any(may_go_in_time(run.context, candidate) for candidate in found)
 
 
 def _tried_since(update: Update, name: NodeName) -> datetime:

@@ -32,10 +32,10 @@ def propose(run: VoluntaryRun) -> None:
         return
     busy = _busy_sectors(run)
     pools: dict[tuple[str, str], list[Candidate]] = {}
-    for each in run.candidates:
-        sector = each.status.settings.sector
-        if sector not in busy and _may_join(run, each):
-            pools.setdefault((sector, each.status.key.region), []).append(each)
+    for candidate in run.candidates:
+        sector = candidate.status.settings.sector
+        if sector not in busy and _may_join(run, candidate):
+            pools.setdefault((sector, candidate.status.key.region), []).append(candidate)
     for (sector, _), could_go in sorted(pools.items(), key=lambda each: each[0]):
         pool = _within_room(run, could_go)
         if sector not in busy and len(pool) > 1:
@@ -103,10 +103,10 @@ def _within_room(run: VoluntaryRun, pool: Iterable[Candidate]) -> list[Candidate
     for name in run.context.idle:
         left[run.context.view.inventory.fleet_of_node[name]] -= 1
     found: list[Candidate] = []
-    for each in sorted(pool, key=lambda c: (c.share, c.node.name)):
-        if left[each.status.key] > 0:
-            left[each.status.key] -= 1
-            found.append(each)
+    for candidate in sorted(pool, key=lambda c: (c.share, c.node.name)):
+        if left[candidate.status.key] > 0:
+            left[candidate.status.key] -= 1
+            found.append(candidate)
     return found
 
 
@@ -119,9 +119,9 @@ def _ask(run: VoluntaryRun, found: ProposedSet) -> None:
     because = f"{nodes} can be replaced together, which saves {saved:.4g} USD/h"
     for key, count in sorted(found.wanted.items()):
         builder.ask_for_replacements(key, count, "consolidation", because)
-    for each in found.members:
-        builder.change_nodes(annotate(each.node, REPLACEMENT_SET, text, "consolidation", because))
+    for member in found.members:
+        builder.change_nodes(annotate(member.node, REPLACEMENT_SET, text, "consolidation", because))
         builder.block(
-            each.node, "consolidation", f"{because}; it is drained when the new ones have joined"
+            member.node, "consolidation", f"{because}; it is drained when the new ones have joined"
         )
-        run.context.unneeded[each.node.name] = "consolidation"
+        run.context.unneeded[member.node.name] = "consolidation"

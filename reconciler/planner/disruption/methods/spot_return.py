@@ -40,19 +40,19 @@ def selects(candidate: Candidate) -> bool:
 def propose(run: VoluntaryRun) -> None:
     """Continue the batches, and begin the next ones."""
     context = run.context
-    for each in context.view.spot_returns:
-        _remove_old_annotations(context, each)
-        if each.waits:
-            _explain(context, each)
+    for spot_return in context.view.spot_returns:
+        _remove_old_annotations(context, spot_return)
+        if spot_return.waits:
+            _explain(context, spot_return)
         else:
-            _begin(run, each)
+            _begin(run, spot_return)
     run.drain(selects)
 
 
 def _remove_old_annotations(context: DisruptionContext, found: SpotReturn) -> None:
     """Remove the annotation from nodes that are in no batch any more."""
-    for each in found.nodes:
-        node = each.node
+    for stand_in in found.nodes:
+        node = stand_in.node
         if SPOT_RETURN in node.annotations and node.name not in found.batch:
             because = "its batch is over: spot is not available, or it could not be emptied in time"
             context.builder.change_nodes(annotate(node, SPOT_RETURN, None, POLICY, because))
@@ -60,10 +60,10 @@ def _remove_old_annotations(context: DisruptionContext, found: SpotReturn) -> No
 
 def _explain(context: DisruptionContext, found: SpotReturn) -> None:
     """Note for nodes outside of a batch what they wait for."""
-    for each in found.nodes:
-        if each.node.name not in found.batch:
+    for node in found.nodes:
+        if node.node.name not in found.batch:
             detail = f"it stands in for a node of {found.key.name}; {found.waits}"
-            context.builder.block(each.node, POLICY, detail)
+            context.builder.block(node.node, POLICY, detail)
 
 
 def _begin(run: VoluntaryRun, found: SpotReturn) -> None:
@@ -73,27 +73,27 @@ def _begin(run: VoluntaryRun, found: SpotReturn) -> None:
     left out: they would use up a place in every batch.
     """
     context, tried = run.context, 0
-    for each in found.nodes:
-        if holds_only_headroom(context.builder, each.node):
+    for stand_in in found.nodes:
+        if holds_only_headroom(context.builder, stand_in.node):
             detail = f"it stands in for a node of {found.key.name}; {HEADROOM_WAITS}"
-            context.builder.block(each.node, POLICY, detail)
+            context.builder.block(stand_in.node, POLICY, detail)
     because = f"it goes back to {found.key.name}, which is available again"
-    for each in _cheapest_first(context, found):
-        blocked = _blocker(context, each) or context.ledger.node_blocker(
-            each.key, "spot-reschedule"
+    for stand_in in _cheapest_first(context, found):
+        blocked = _blocker(context, stand_in) or context.ledger.node_blocker(
+            stand_in.key, "spot-reschedule"
         )
         if blocked is None:
             if tried == TRIED_MAX:
                 break
             tried += 1
-            blocked = _has_no_place(run, each, found)
+            blocked = _has_no_place(run, stand_in, found)
         if blocked is not None:
-            context.builder.block(each.node, *blocked)
+            context.builder.block(stand_in.node, *blocked)
             continue
         noted = rfc3339(context.view.at)
-        context.builder.change_nodes(annotate(each.node, SPOT_RETURN, noted, POLICY, because))
-        context.ledger.take_node(each.key)
-        context.chosen_now.add(each.node.name)
+        context.builder.change_nodes(annotate(stand_in.node, SPOT_RETURN, noted, POLICY, because))
+        context.ledger.take_node(stand_in.key)
+        context.chosen_now.add(stand_in.node.name)
 
 
 def _has_no_place(run: VoluntaryRun, each: StandIn, found: SpotReturn) -> Blocker | None:
@@ -106,10 +106,12 @@ def _has_no_place(run: VoluntaryRun, each: StandIn, found: SpotReturn) -> Blocke
 def _cheapest_first(context: DisruptionContext, found: SpotReturn) -> Iterator[StandIn]:
     """Yield nodes in use, those with fewer and cheaper moves first; idle ones leave by scale-in."""
     pods_on = context.view.pods_on
-    used = [(counted(pods_on.get(each.node.name, ())), each) for each in found.nodes]
-    ranked = sorted((moves_rank(pods), each.node.name, each) for pods, each in used if pods)
-    nodes = {name: each for _, name, each in ranked if not is_draining(each.node)}
-    for node in nodes_to_try(context.view, [each.node for each in nodes.values()]):
+    used = [(counted(pods_on.get(stand_in.node.name, ())), stand_in) for stand_in in found.nodes]
+    ranked = sorted(
+        (moves_rank(pods), stand_in.node.name, stand_in) for pods, stand_in in used if pods
+    )
+    nodes = {name: stand_in for _, name, stand_in in ranked if not is_draining(stand_in.node)}
+    for node in nodes_to_try(context.view, [stand_in.node for stand_in in nodes.values()]):
         yield nodes[node.name]
 
 

@@ -14,9 +14,9 @@ def propose(builder: PlanBuilder) -> None:
     """Note on each new stand-in the fleet that it stands in for."""
     view = builder.view
     young_seconds = view.settings.instance_init_seconds
-    for each in find_stand_ins(view.inventory, view.at, young_seconds):
-        if FALLBACK_FROM in each.node.annotations or is_draining(each.node):
+    for stand_in in find_stand_ins(view.inventory, view.at, young_seconds):
+        if FALLBACK_FROM in stand_in.node.annotations or is_draining(stand_in.node):
             continue
-        name = each.instead_of.name
+        name = stand_in.instead_of.name
         because = f"it was bought while {name} was unavailable"
-        builder.change_nodes(annotate(each.node, FALLBACK_FROM, name, "scale-up", because))
+        builder.change_nodes(annotate(stand_in.node, FALLBACK_FROM, name, "scale-up", because))

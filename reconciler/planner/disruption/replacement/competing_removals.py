@@ -91,10 +91,10 @@ class CompetingRemovals:
 
     def _removable(self, candidates: Iterable[Candidate], *, compared: bool) -> list[Candidate]:
         checkpoint, found = self._simulator.checkpoint(), []
-        for each in candidates:
-            alone = self._simulator.staying_alone(each.node)
-            if alone and isinstance(self._leave(each, compared=compared), Relocation):
-                found.append(each)
+        for candidate in candidates:
+            alone = self._simulator.staying_alone(candidate.node)
+            if alone and isinstance(self._leave(candidate, compared=compared), Relocation):
+                found.append(candidate)
         self._simulator.undo(checkpoint)
         return found
 

@@ -178,8 +178,8 @@ class RemovalTrials:
         spec = self._context.view.offers[key].row
         seen = candidate.node.labels.get(ZONE, "")
         found: Blocker | None = None
-        for each in in_some_zone(spec, seen) if some_zone else [spec]:
-            answer = self._with_one_more(candidate, each)
+        for row_spec in in_some_zone(spec, seen) if some_zone else [spec]:
+            answer = self._with_one_more(candidate, row_spec)
             if isinstance(answer, Relocation):
                 return None
             found = found or answer
@@ -197,8 +197,8 @@ class RemovalTrials:
         kube-scheduler may put any pods on the new node. Nothing is changed.
         """
         checkpoint, found = self.simulator.checkpoint(), None
-        for each in [*in_each_zone(spec), spec]:
-            rows = [self.simulator.add_row(each)]
+        for row_spec in [*in_each_zone(spec), spec]:
+            rows = [self.simulator.add_row(row_spec)]
             self.simulator.open(rows)
             found = self.leave(candidate, rows)
             self.simulator.undo(checkpoint)
@@ -229,9 +229,9 @@ class RemovalTrials:
     ) -> Relocation | Blocker | None:
         """Like `leave`, with `count` new nodes of the fleet, whatever the zone they join in."""
         checkpoint, found = self.simulator.checkpoint(), None
-        for each in self._new_rows.specs(key):
+        for spec in self._new_rows.specs(key):
             self.simulator.undo(checkpoint)
-            rows = [self.simulator.add_row(each) for _ in range(count)]
+            rows = [self.simulator.add_row(spec) for _ in range(count)]
             move = partial(self.simulator.move, candidate.node, self.grouped(candidate), rows)
             found = self._checked(candidate, move)
             if not isinstance(found, Relocation):

@@ -151,9 +151,13 @@ class SetSearch:
 
     def _first_checked(self, proposed: Iterable[ProposedSet], most: int) -> ProposedSet | None:
         """Return the best of the first `most` sets that can leave as proposed."""
-        untried = (each for each in proposed if not self._would_fail_again(each))
+        untried = (
+            proposed_set for proposed_set in proposed if not self._would_fail_again(proposed_set)
+        )
         first = sorted(untried, key=lambda each: -each.worth)[:most]
-        return next((found for each in first if (found := self._checked(each))), None)
+        return next(
+            (found for proposed_set in first if (found := self._checked(proposed_set))), None
+        )
 
     def _would_fail_again(self, proposed: ProposedSet) -> bool:
         """Return whether it rebuys the kind of some of its nodes, one of which was in a failed set.
@@ -161,9 +165,9 @@ class SetSearch:
         The failure counts for a day: what made that set fail would make this one fail too.
         """
         view, members = self._context.view, proposed.members
-        if not any(each.status.key in proposed.wanted for each in members):
+        if not any(member.status.key in proposed.wanted for member in members):
             return False
-        return any(last_failure(view, each.node) is not None for each in members)
+        return any(last_failure(view, member.node) is not None for member in members)
 
     def _best_of_one_fleet(
         self, looked_at: Sequence[Sequence[Candidate]], table: OfferTable
@@ -178,10 +182,10 @@ class SetSearch:
             return None
         tables = [OfferTable(self._builder.sim, [offer]) for offer in table.offers]
         proposed = [
-            each
+            proposed_set
             for members in looked_at
             if len(members) <= SMALL_POOL
-            for each in self._of_one_fleet(members, tables)
+            for proposed_set in self._of_one_fleet(members, tables)
         ]
         return self._first_checked(proposed, ONE_FLEET_MAX)
 
@@ -250,9 +254,9 @@ class SetSearch:
         """Take the nodes out for the time of the block; yield their pods that fit nowhere else."""
         checkpoint = self._simulator.checkpoint()
         pods: list[Pod] = []
-        for each in members:
-            self._simulator.take_out(each.node, self._trials.grouped(each))
-            pods += each.placed
+        for member in members:
+            self._simulator.take_out(member.node, self._trials.grouped(member))
+            pods += member.placed
         yield self._simulator.place_what_fits(grouped(self._context.view, pods))
         self._simulator.undo(checkpoint)
 
@@ -283,10 +287,10 @@ class SetSearch:
         """Leave out the best used nodes of fleets whose nodes would be rebought, one for one."""
         left = dict(wanted)
         staying: set[str] = set()
-        for each in sorted(members, key=lambda c: (-c.share, c.node.name)):
-            if left.get(each.status.key, 0) > 0:
-                left[each.status.key] -= 1
-                staying.add(each.node.name)
+        for member in sorted(members, key=lambda c: (-c.share, c.node.name)):
+            if left.get(member.status.key, 0) > 0:
+                left[member.status.key] -= 1
+                staying.add(member.node.name)
         return [each for each in members if each.node.name not in staying]
 
     def _checked(self, proposed: ProposedSet | None) -> ProposedSet | None:
@@ -321,11 +325,11 @@ class SetSearch:
         """
         simulator, row_of = self._simulator, self._context.view.row_of
         checkpoint, before = simulator.checkpoint(), simulator.tainted
-        simulator.tainted = [*before, *(row_of[each.node.name] for each in members)]
+        simulator.tainted = [*before, *(row_of[member.node.name] for member in members)]
         rows = [simulator.add_row(spec) for spec in specs]
         simulator.open(rows)
         able: list[Candidate] = []
-        with simulator.closed(each.node.name for each in members):
+        with simulator.closed(member.node.name for member in members):
             for each in members:
                 moves = self._trials.leave_with_set(each, rows)
                 if moves is not None:

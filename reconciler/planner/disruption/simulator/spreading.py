@@ -61,9 +61,9 @@ def orders_of_arrival(moved: Sequence[Relocation], budgets: BudgetLedger) -> lis
     the end of their predecessors, after the others; and by priority, if several are pending. Empty
     if all pods are of one class, as each node takes as many of them in any order.
     """
-    if len({c.number for each in moved for c, _ in each.groups}) < 2:
+    if len({c.number for relocation in moved for c, _ in relocation.groups}) < 2:
         return []
-    evicted = [pod for each in moved for pod in each.as_evicted(budgets)]
+    evicted = [pod for relocation in moved for pod in relocation.as_evicted(budgets)]
     at_once = [c for pod, c in evicted if not waits_for_its_end(pod)]
     in_time = [*at_once, *(c for pod, c in evicted if waits_for_its_end(pod))]
     orders = [[c for _, c in evicted], in_time, sorted(in_time, key=_lowest_last)]
@@ -143,7 +143,9 @@ def _not_tolerated(pod_class: PodClass, foreign: SoftTaints, rows: int) -> Float
     """Return for each of the rows how many of these taints the pods do not tolerate."""
     known, off = pod_class.spec.tolerations, np.zeros(rows)
     for row, taints in foreign.items():
-        off[row] = sum(not any(each.tolerates(taint) for each in known) for taint in taints)
+        off[row] = sum(
+            not any(toleration.tolerates(taint) for toleration in known) for taint in taints
+        )
     return off
 
 

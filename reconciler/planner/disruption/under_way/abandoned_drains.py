@@ -60,7 +60,7 @@ def _why_abandoned(view: ClusterView, node: Node) -> str | None:
         return "the config does not name its fleet there any more"
     orphans = view.inventory.orphans
     if node.name in orphans.nodes:
-        certain = any(each.certain and each.node is node for each in orphans.found)
+        certain = any(orphan.certain and orphan.node is node for orphan in orphans.found)
         # Orphans that are drained voluntarily are ended or given back by the method `orphaned`.
         return "its fleet is gone" if certain and not is_draining_voluntarily(node) else None
     started = drain_started(view, node)

@@ -239,7 +239,7 @@ class _Drains:
         builder, rules = self._builder, self._rules(drain)
         if rules is None:
             with_it = self._sets.set_of(node.name)
-            others = () if with_it is None else [each.name for each in with_it.members]
+            others = () if with_it is None else [member.name for member in with_it.members]
             with self._simulator.closed(others):
                 return self._simulator.move(node, grouped(builder.view, pods))
         staying = {int(row) for row in self._simulator.staying.nonzero()[0]}

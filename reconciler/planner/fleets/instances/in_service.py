@@ -85,4 +85,4 @@ def _answered(region: Region, cloud: CloudState | None, shown: frozenset[Region]
 
 def names_set_aside(instances: Mapping[NodeName, Instance]) -> frozenset[NodeName]:
     """Return the nodes whose instance somebody set aside."""
-    return frozenset(name for name, each in instances.items() if each.set_aside)
+    return frozenset(name for name, instance in instances.items() if instance.set_aside)

@@ -52,7 +52,7 @@ class Orphans:
     @property
     def nodes(self) -> frozenset[NodeName]:
         """Return the names of those instances that are nodes."""
-        return frozenset(each.node.name for each in self.found if each.node is not None)
+        return frozenset(orphan.node.name for orphan in self.found if orphan.node is not None)
 
 
 def find_orphans(snapshot: Snapshot, settings: PlannerSettings) -> Orphans:
@@ -116,13 +116,13 @@ def _split_by_missing_nodes(
     An instance that seems to have no node may have one: that is so while it is unknown which
     instance some node is, or while a pod runs on a node that is not listed.
     """
-    unjoined = [each for each in found if each.node is None]
-    joined = [each for each in found if each.node is not None]
+    unjoined = [orphan for orphan in found if orphan.node is None]
+    joined = [orphan for orphan in found if orphan.node is not None]
     if not unjoined or not nodes.certain:
         return joined, ()
     if find_pod_on_missing_node(snapshot) is None:
         return found, ()
-    return joined, [each.instance.id for each in unjoined if each.certain]
+    return joined, [orphan.instance.id for orphan in unjoined if orphan.certain]
 
 
 def _place(instance: Instance, settings: PlannerSettings) -> Place | None:
@@ -151,7 +151,10 @@ def _missed_since(snapshot: Snapshot, missed: frozenset[Place]) -> tuple[LostFle
     """
     cloud = snapshot.cloud
     silent = cloud.silent if cloud is not None else frozenset()
-    known = {(each.region, each.id): each for each in snapshot.cluster.lost_fleets}
+    known = {
+        (lost_fleet.region, lost_fleet.id): lost_fleet
+        for lost_fleet in snapshot.cluster.lost_fleets
+    }
     kept = {place for place in known if place[0] in silent}
     found = [
         LostFleet(
@@ -169,7 +172,9 @@ def _missed_for_long(
 ) -> frozenset[Place]:
     """Return those that EC2 has not listed for `instance_init_time`."""
     wait = timedelta(seconds=settings.instance_init_seconds)
-    return frozenset((each.region, each.id) for each in lost if at - each.since >= wait)
+    return frozenset(
+        (lost_fleet.region, lost_fleet.id) for lost_fleet in lost if at - lost_fleet.since >= wait
+    )
 
 
 def _fleets_without_id(

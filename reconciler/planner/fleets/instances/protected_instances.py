@@ -30,9 +30,12 @@ def still_protected(snapshot: Snapshot) -> tuple[ProtectedInstance, ...]:
     there = _live_instances(snapshot.cloud)
     return tuple(
         sorted(
-            ProtectedInstance(instance=each.instance, at=min(each.at, snapshot.at))
-            for each in known
-            if snapshot.at - each.at < PODS_STAY and (there is None or each.instance in there)
+            ProtectedInstance(
+                instance=protected_instance.instance, at=min(protected_instance.at, snapshot.at)
+            )
+            for protected_instance in known
+            if snapshot.at - protected_instance.at < PODS_STAY
+            and (there is None or protected_instance.instance in there)
         )
     )
 
@@ -41,13 +44,13 @@ def _live_instances(cloud: CloudState | None) -> frozenset[InstanceId] | None:
     """Return the live instances; None if EC2 has not shown all."""
     if cloud is None or not cloud.instances_known or cloud.silent:
         return None
-    return frozenset(each.id for each in cloud.instances if not each.gone)
+    return frozenset(instance.id for instance in cloud.instances if not instance.gone)
 
 
 def with_protected(
     known: Iterable[ProtectedInstance], refused: Iterable[InstanceId], at: datetime
 ) -> tuple[ProtectedInstance, ...]:
     """Return what is remembered after EC2 has refused to end some more."""
-    found = {each.instance: each for each in known}
+    found = {protected_instance.instance: protected_instance for protected_instance in known}
     found.update({each: ProtectedInstance(instance=each, at=at) for each in refused})
     return tuple(sorted(found.values()))

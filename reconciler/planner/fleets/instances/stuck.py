@@ -137,7 +137,11 @@ def find_stuck(
     """
     found = _overdue(snapshot, settings, find_due(snapshot, settings, at))
     hole = find_pod_on_missing_node(snapshot) if found else None
-    return tuple(each for each in found if hole is None or each.node is not None)
+    return tuple(
+        stuck_instance
+        for stuck_instance in found
+        if hole is None or stuck_instance.node is not None
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -167,8 +171,13 @@ def find_unjoined(
     pod = find_pod_on_missing_node(snapshot) if found or orphans else None
     if pod is None:
         return found, None
-    kept = {*orphans, *(each.instance.id for each in found if each.node is None)}
-    with_nodes = tuple(each for each in found if each.node is not None)
+    kept = {
+        *orphans,
+        *(stuck_instance.instance.id for stuck_instance in found if stuck_instance.node is None),
+    }
+    with_nodes = tuple(
+        stuck_instance for stuck_instance in found if stuck_instance.node is not None
+    )
     return with_nodes, UnlistedNode(pod=pod, instances=tuple(sorted(kept))) if kept else None
 
 
@@ -177,9 +186,9 @@ def _overdue(
 ) -> tuple[StuckInstance, ...]:
     """Return the same as `find_stuck`, regardless of pods on nodes that are not listed."""
     found = [
-        StuckInstance(key=each.key, instance=each.instance, since=each.since)
-        for each in due
-        if each.node is None
+        StuckInstance(key=due_member.key, instance=due_member.instance, since=due_member.since)
+        for due_member in due
+        if due_member.node is None
     ]
     found += _never_took_pods(snapshot, settings, due)
     return tuple(sorted(found, key=lambda s: (s.since, s.instance.id)))
@@ -213,10 +222,12 @@ def _never_took_pods(
     for pod in snapshot.cluster.pods:
         if pod.node_name in found:
             pods.setdefault(pod.node_name, []).append(pod)
-    for name, each in found.items():
-        assert each.node is not None
-        if never_took_pods(each.node, each.instance, pods.get(name, ()), settings):
-            yield each
+    for name, stuck_instance in found.items():
+        assert stuck_instance.node is not None
+        if never_took_pods(
+            stuck_instance.node, stuck_instance.instance, pods.get(name, ()), settings
+        ):
+            yield stuck_instance
 
 
 def find_ended(snapshot: Snapshot, settings: PlannerSettings) -> tuple[StuckInstance, ...]:
@@ -228,18 +239,18 @@ def find_ended(snapshot: Snapshot, settings: PlannerSettings) -> tuple[StuckInst
     cloud = snapshot.cloud
     if cloud is None or not cloud.instances_known:
         return ()
-    ended = [each for each in cloud.instances if each.ended_by_itself]
+    ended = [instance for instance in cloud.instances if instance.ended_by_itself]
     if not ended:
         return ()
     now, keys = earliest_now(snapshot), fleet_keys_by_instance(cloud, settings)
     nodes = {node.instance_id for node in snapshot.cluster.nodes}
     return tuple(
-        StuckInstance(key=keys[each.id], instance=each, since=each.launched_at)
-        for each in ended
-        if each.id in keys
-        and each.id not in nodes
-        and each.launched_at is not None
-        and now - each.launched_at < ENDED_WITHIN
+        StuckInstance(key=keys[instance.id], instance=instance, since=instance.launched_at)
+        for instance in ended
+        if instance.id in keys
+        and instance.id not in nodes
+        and instance.launched_at is not None
+        and now - instance.launched_at < ENDED_WITHIN
     )
 
 
@@ -282,13 +293,13 @@ def find_due(
     keys = fleet_keys_by_instance(cloud, settings)
     wait = timedelta(seconds=settings.instance_init_seconds)
     latest = max(now, snapshot.at)
-    for each in cloud.instances:
-        launched, key = each.launched_at, keys.get(each.id)
-        if key is not None and launched is not None and launched <= latest and each.counts:
+    for instance in cloud.instances:
+        launched, key = instance.launched_at, keys.get(instance.id)
+        if key is not None and launched is not None and launched <= latest and instance.counts:
             since = launched + wait
-            node = nodes.of(each) if since <= latest else None
+            node = nodes.of(instance) if since <= latest else None
             if since <= now or node is not None:
-                found.append(DueMember(key, each, since, node))
+                found.append(DueMember(key, instance, since, node))
     return found
 
 
@@ -337,9 +348,10 @@ def with_stuck(
         row = 0
     floor = max((moment for moment in (counted, joined) if moment is not None), default=None)
     new = [
-        (launched_at, each.why)
-        for each in failed
-        if (launched_at := each.instance.launched_at) and (floor is None or launched_at > floor)
+        (launched_at, stuck_instance.why)
+        for stuck_instance in failed
+        if (launched_at := stuck_instance.instance.launched_at)
+        and (floor is None or launched_at > floor)
     ]
     until = saved.unavailable_until
     if row >= IN_A_ROW and until is not None and until > at:

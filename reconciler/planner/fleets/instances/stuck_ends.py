@@ -37,7 +37,7 @@ class StuckEndLedger:
     """
 
     def __init__(self, recent: Iterable[StuckEnd], limits: StuckEndSettings, at: datetime) -> None:
-        self._ended = {each.instance for each in recent_ends(recent, at)}
+        self._ended = {stuck_end.instance for stuck_end in recent_ends(recent, at)}
         self._limits = limits
         self._taken = 0
 
@@ -62,7 +62,7 @@ class StuckEndLedger:
         if self._limits.per_cycle == 0:
             return instances
         room = max(0, self._limits.per_hour - len(self._ended))
-        return [each for each in instances if each not in self._ended][room:]
+        return [instance for instance in instances if instance not in self._ended][room:]
 
 
 def limits_for(
@@ -88,8 +88,8 @@ def limits_for(
 
 def recent_ends(known: Iterable[StuckEnd], at: datetime) -> tuple[StuckEnd, ...]:
     """Return those of the last hour; a time in the future counts as now."""
-    ends = (StuckEnd(instance=each.instance, at=min(each.at, at)) for each in known)
-    return tuple(sorted(each for each in ends if at - each.at < HOUR))
+    ends = (StuckEnd(instance=stuck_end.instance, at=min(stuck_end.at, at)) for stuck_end in known)
+    return tuple(sorted(stuck_end for stuck_end in ends if at - stuck_end.at < HOUR))
 
 
 def ends_after(
@@ -106,7 +106,7 @@ def ends_after(
         stuck: Nodes that never took a pod.
         at: The time of the plan.
     """
-    recent = {each.instance: each for each in recent_ends(known, at)}
+    recent = {stuck_end.instance: stuck_end for stuck_end in recent_ends(known, at)}
     for action in actions:
         if not isinstance(action, TerminateInstance):
             continue

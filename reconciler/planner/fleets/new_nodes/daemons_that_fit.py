@@ -46,7 +46,9 @@ class Daemons:
         self._ruled = frozenset(
             number for number, spec in enumerate(self.specs) if spec.pod_anti_affinity
         )
-        self._labels = {each.name: each.labels for each in namespaces} if self._ruled else {}
+        self._labels = (
+            {namespace.name: namespace.labels for namespace in namespaces} if self._ruled else {}
+        )
         self._apart: dict[tuple[int, int], bool] = {}
 
     def that_fit(self, landing: Sequence[int], room: Resources) -> tuple[int, ...]:

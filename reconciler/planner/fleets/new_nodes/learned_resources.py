@@ -32,7 +32,10 @@ def with_learned(inventory: Inventory, at: datetime) -> Inventory:
 
     What is remembered changes only if EC2 shows the fleet.
     """
-    saved_states = {(each.fleet, each.region): each for each in inventory.fleet_states}
+    saved_states = {
+        (fleet_state.fleet, fleet_state.region): fleet_state
+        for fleet_state in inventory.fleet_states
+    }
     fleets: list[FleetStatus] = []
     for status in inventory.fleets:
         by_type = _seen_by_type(status, inventory.instance_of_node)

@@ -108,9 +108,9 @@ def daemons_of(
         for name, shown in _shown_by_pods(groups).items():
             if name in unreadable or not daemon_sets:
                 found.setdefault(name, shown)
-    for each in daemon_sets:
-        if each.makes_no_pods:
-            del found[each.namespace, each.name]
+    for daemon_set in daemon_sets:
+        if daemon_set.makes_no_pods:
+            del found[daemon_set.namespace, daemon_set.name]
     by_priority = sorted(found.items(), key=lambda item: (-item[1][0].priority, item[0]))
     every = [
         Daemon(spec=spec, seen=_seen(PodKey(namespace=namespace, name=name, uid=""), spec, labels))

@@ -71,7 +71,10 @@ def with_shown_nodes(inventory: Inventory, settings: PlannerSettings, at: dateti
 
     What is remembered changes only if AWS shows the group.
     """
-    saved_states = {(each.fleet, each.region): each for each in inventory.fleet_states}
+    saved_states = {
+        (fleet_state.fleet, fleet_state.region): fleet_state
+        for fleet_state in inventory.fleet_states
+    }
     fleets: list[FleetStatus] = []
     for stated in inventory.fleets:
         if not stated.settings.is_made_elsewhere:

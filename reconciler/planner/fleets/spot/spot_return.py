@@ -67,10 +67,13 @@ def with_spot_returns(
         return inventory, ()
     stable = timedelta(seconds=settings.spot_return.stable_seconds)
     nodes: dict[FleetKey, list[StandIn]] = {}
-    for each in find_stand_ins(inventory, at, settings.instance_init_seconds):
-        if FALLBACK_FROM in each.node.annotations:
-            nodes.setdefault(each.instead_of, []).append(each)
-    saved_states = {(each.fleet, each.region): each for each in inventory.fleet_states}
+    for stand_in in find_stand_ins(inventory, at, settings.instance_init_seconds):
+        if FALLBACK_FROM in stand_in.node.annotations:
+            nodes.setdefault(stand_in.instead_of, []).append(stand_in)
+    saved_states = {
+        (fleet_state.fleet, fleet_state.region): fleet_state
+        for fleet_state in inventory.fleet_states
+    }
     statuses = {status.key: status for status in inventory.fleets}
     outdated = dict(inventory.outdated)
     found: list[SpotReturn] = []
@@ -106,10 +109,10 @@ def _batch(
         resting: Whether the spot fleet is not back: then only drains that have begun go on.
     """
     return {
-        each.node.name: began
-        for each in stand_ins
-        if (began := _began(each.node, at)) is not None
-        and (is_draining(each.node) or (not resting and at - began < BATCH_EVERY))
+        stand_in.node.name: began
+        for stand_in in stand_ins
+        if (began := _began(stand_in.node, at)) is not None
+        and (is_draining(stand_in.node) or (not resting and at - began < BATCH_EVERY))
     }
 
 

@@ -39,11 +39,14 @@ def find_stand_ins(inventory: Inventory, at: datetime, young_seconds: float) -> 
         young_seconds: Older nodes without the annotation are none.
     """
     found: list[StandIn] = []
-    saved_states = {(each.fleet, each.region): each for each in inventory.fleet_states}
+    saved_states = {
+        (fleet_state.fleet, fleet_state.region): fleet_state
+        for fleet_state in inventory.fleet_states
+    }
     for status in inventory.fleets:
         if status.settings.spot or status.settings.departing or not status.nodes:
             continue
-        spot = [each for each in inventory.fleets if _may_fall_back(each, status)]
+        spot = [fleet for fleet in inventory.fleets if _may_fall_back(fleet, status)]
         names = {each.key.name: each.key for each in spot}
         extra = status.joined_or_launching > status.min
         for node in status.nodes if spot else ():

@@ -45,7 +45,7 @@ def read_batch(node: Node, at: datetime) -> BatchAnnotation | None:
             times = [parse_rfc3339(noted), parse_rfc3339(waited)]
         case _:
             return None
-    known = [min(each, at) for each in times if each is not None]
+    known = [min(time, at) for time in times if time is not None]
     readable = number.isascii() and number.isdigit() and len(number) <= _DIGITS_MAX
     if len(known) < len(times) or not readable or int(number) < 1:
         return None

@@ -214,7 +214,11 @@ class Canaries:
         ours = [(fleet.key.region, node) for fleet in self._fleets for node in fleet.nodes]
         names = {node.name for _, node in ours}
         others = (node for node in self._nodes if node.name not in names)
-        stuck = (each.node.name for each in self._stuck if each.node is not None)
+        stuck = (
+            stuck_instance.node.name
+            for stuck_instance in self._stuck
+            if stuck_instance.node is not None
+        )
         doubted = frozenset(self._doubted).union(stuck)
         return find_outages(ours, self._instances, self.now, self._settings, doubted, others)
 
@@ -241,14 +245,17 @@ class Canaries:
     def _never_joined(self, fleet: FleetNodes) -> str:
         assert fleet.live is not None
         version = fleet.live.launch_template_version
-        for each in self._stuck:
-            if each.key != fleet.key or each.instance.launch_template_version != version:
+        for stuck_instance in self._stuck:
+            if (
+                stuck_instance.key != fleet.key
+                or stuck_instance.instance.launch_template_version != version
+            ):
                 continue
-            if each.instance.gone:
-                return f"instance {each.why}"
-            if each.node is None:
+            if stuck_instance.instance.gone:
+                return f"instance {stuck_instance.why}"
+            if stuck_instance.node is None:
                 limit = duration(timedelta(seconds=self._settings.instance_init_seconds))
-                return f"instance {each.instance.id} never became a node within {limit}"
+                return f"instance {stuck_instance.instance.id} never became a node within {limit}"
         return ""
 
     def _crashing(self, old: Collection[NodeName], new: Sequence[Node], *, only_now: bool) -> str:

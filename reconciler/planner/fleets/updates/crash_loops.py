@@ -37,8 +37,12 @@ def restarts_of(pod: Pod) -> int:
 
     Init containers that have succeeded do not count: many only wait for something by failing.
     """
-    init = (each for each in pod.containers if each.kind == "init" and each.exit_code != 0)
-    return pod.restarts + sum(each.restarts for each in init)
+    init = (
+        container
+        for container in pod.containers
+        if container.kind == "init" and container.exit_code != 0
+    )
+    return pod.restarts + sum(container_state.restarts for container_state in init)
 
 
 def crashing_pods(
@@ -71,7 +75,7 @@ def is_crashing(pod: Pod, now: datetime) -> bool:
         pod: The pod.
         now: The earliest time that the API server may have.
     """
-    return any(_is_in_crash_loop(each, now) for each in pod.containers)
+    return any(_is_in_crash_loop(container, now) for container in pod.containers)
 
 
 def _is_in_crash_loop(container: ContainerState, now: datetime) -> bool:

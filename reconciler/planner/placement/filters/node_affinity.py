@@ -23,7 +23,11 @@ def refuses(node_selector: Labels, affinity: NodeSelector | None, kind: NodeKind
         return code
     named = [*_zones_of(node_selector), *(zones_of(affinity) if affinity is not None else ())]
     fixed = in_zones(kind, named)
-    return "zone" if any(not _refuses(node_selector, affinity, each) for each in fixed) else code
+    return (
+        "zone"
+        if any(not _refuses(node_selector, affinity, node_kind) for node_kind in fixed)
+        else code
+    )
 
 
 def zones_of(selector: NodeSelector) -> Iterator[str]:

@@ -46,7 +46,7 @@ def _instances(builder: PlanBuilder, status: FleetStatus) -> int:
     if cloud is None or status.live is None:
         return 0
     place = (status.key.region, status.live.id)
-    ended = {each.instance for each in builder.removals if each.node is None}
+    ended = {removal.instance for removal in builder.removals if removal.node is None}
     own = (i for i in cloud.instances if (i.region, i.fleet_id) == place)
     return sum(i.counts and i.id not in ended for i in own)
 

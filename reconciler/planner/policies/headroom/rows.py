@@ -64,7 +64,12 @@ def could_be_cheaper(
         The price of each row, in nano-USD per hour.
     """
     view, found, going = builder.view, dict[int, int](), Counter[FleetKey]()
-    returning = {n.node.name for each in view.spot_returns if not each.waits for n in each.nodes}
+    returning = {
+        n.node.name
+        for spot_return in view.spot_returns
+        if not spot_return.waits
+        for n in spot_return.nodes
+    }
     budgets: DisruptionBudgets | None = None
     for row in laid:
         name = builder.row_name(row)

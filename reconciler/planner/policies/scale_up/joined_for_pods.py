@@ -80,7 +80,9 @@ def should_take(
 def is_closed(builder: PlanBuilder, waiting: Iterable[WaitingClass], node: Node) -> bool:
     """Return whether rules between pods close the node to all pods that wait."""
     row = builder.view.row_of[node.name]
-    return not any(_rules_allow(builder, each, row) for each in waiting if each.left)
+    return not any(
+        _rules_allow(builder, waiting_class, row) for waiting_class in waiting if waiting_class.left
+    )
 
 
 def _rules_allow(builder: PlanBuilder, waiting: WaitingClass, row: int) -> bool:

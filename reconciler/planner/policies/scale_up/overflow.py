@@ -95,4 +95,4 @@ def moves_on(
     ]
     failing = [status for status in preferred if status.unavailable]
     silences = [view.at - s.silent_since for s in failing if s.silent_since is not None]
-    return not preferred or (bool(failing) and all(each >= patience for each in silences))
+    return not preferred or (bool(failing) and all(silence >= patience for silence in silences))

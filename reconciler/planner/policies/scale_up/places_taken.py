@@ -47,12 +47,14 @@ def note_places_taken(
     view = builder.view
     finder = SectorFinder(view.settings)
     found = _described(finder, taken)
-    for each in waiting:
-        if not each.left:
+    for waiting_class in waiting:
+        if not waiting_class.left:
             continue
-        number = each.pod_class.number
+        number = waiting_class.pod_class.number
         builder.purchases.places_taken[number] = found
-        foreign = [t.joined_at for t in taken if _has_foreign(finder, t.pods, each.sectors)]
+        foreign = [
+            t.joined_at for t in taken if _has_foreign(finder, t.pods, waiting_class.sectors)
+        ]
         if foreign:
             until = _pause_until(max(foreign), bought_at)
             if view.at < until:
@@ -100,9 +102,11 @@ def _has_foreign(finder: SectorFinder, pods: Iterable[Pod], sectors: Sequence[st
 
 def _described(finder: SectorFinder, taken: Sequence[FilledNode]) -> PlacesTaken:
     """Return in words who took the places, with names for operators and without for tenants."""
-    pods = sorted((pod for each in taken for pod in each.pods), key=lambda pod: pod.key)
+    pods = sorted(
+        (pod for filled_node in taken for pod in filled_node.pods), key=lambda pod: pod.key
+    )
     sectors = sorted({_sector(finder, pod) for pod in pods})
-    fleets = ", ".join(sorted({each.fleet for each in taken}))
+    fleets = ", ".join(sorted({filled_node.fleet for filled_node in taken}))
     joined = f"{counted_noun(len(taken), 'node')} of {fleets} joined for such pods"
     whole = f"{joined} and other pods took the place"
     names = ", ".join(f"{pod.key} ({_sector(finder, pod)})" for pod in pods[:SHOWN_PODS])

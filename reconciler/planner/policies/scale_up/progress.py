@@ -79,8 +79,8 @@ def judge_demand(builder: PlanBuilder) -> None:
     if not known:
         return
     waiting: dict[str, list[WaitingClass]] = {}
-    for each in builder.waiting:
-        waiting.setdefault(_demand_of_class(each), []).append(each)
+    for waiting_class in builder.waiting:
+        waiting.setdefault(_demand_of_class(waiting_class), []).append(waiting_class)
     bound = _Bound(view)
     of_kind: dict[str, list[SavedDemandState]] = {}
     for state in known:
@@ -172,7 +172,7 @@ def _with_strike(
     floor = max((m.judged_at for m in states if m.judged_at), default=None)
     found = {m: _distinguished(builder, m, floor, waiting) for m in states}
     refusing = {m: nodes for m, (nodes, _) in found.items()}
-    taken = [each for _, others in found.values() for each in others]
+    taken = [filled_node for _, others in found.values() for filled_node in others]
     if taken:
         note_places_taken(builder, waiting, taken, min(m.bought_at for m in states))
     nodes = [node for of_one in refusing.values() for node in of_one]
@@ -205,8 +205,8 @@ def _wait_for_binding(
         f"nodes of {fleets} have just turned Ready for such pods: kube-scheduler has until "
         f"{rfc3339(until)} to bind them before more are asked for"
     )
-    for each in waiting:
-        builder.purchases.awaiting_bind[each.pod_class.number] = why
+    for waiting_class in waiting:
+        builder.purchases.awaiting_bind[waiting_class.pod_class.number] = why
     nodes = (node for of_one in refusing.values() for node in of_one)
     builder.purchases.awaiting_pods.update((node.name, until) for node in nodes)
 
@@ -300,7 +300,7 @@ def _quarantine(builder: PlanBuilder, waiting: Mapping[str, list[WaitingClass]])
         ]
         strikes = max((state.strikes for state in found), default=0)
         hoping = any(has_zones(builder.view, state) for state in found) and any(
-            needs_a_zone(builder, each) for each in classes
+            needs_a_zone(builder, waiting_class) for waiting_class in classes
         )
         if strikes < (ZONE_TRIES_MAX if hoping else STRIKES_MAX):
             continue
@@ -321,7 +321,11 @@ def note_purchases(builder: PlanBuilder) -> None:
     """
     view = builder.view
     versions: dict[FleetKey, str] = {}
-    planned = [(row, each.key) for row, each in builder.planned_nodes.items() if not each.launching]
+    planned = [
+        (row, planned_node.key)
+        for row, planned_node in builder.planned_nodes.items()
+        if not planned_node.launching
+    ]
     # By `id`: the planned nodes of a fleet share one key, and hashing it takes longer.
     keys = {id(key): key for _, key in planned}
     key_ids = {row: id(key) for row, key in planned}

@@ -42,7 +42,7 @@ def _displaced_on(builder: PlanBuilder, made: Sequence[Reservation]) -> Counter[
     """Return how many pods of nodes that EC2 takes back go to each row."""
     found: Counter[int] = Counter()
     displaced = builder.view.displaced
-    for row, pods in chain.from_iterable(each.by_row() for each in made if displaced):
+    for row, pods in chain.from_iterable(reservation.by_row() for reservation in made if displaced):
         found[row] += sum(pod.key in displaced for pod in pods)
     return found
 

@@ -85,7 +85,7 @@ def _packings(
 
     Nothing if these nodes are too full for one more piece.
     """
-    pods = [each for of_sectors in wanting.values() for each in of_sectors]
+    pods = [sector for of_sectors in wanting.values() for sector in of_sectors]
     kept = _as_demand(builder, launching, pieces)
     one_more = [_by_sectors([*pods, (waiting, 1)]) for waiting, _ in kept]
     if kept and not any(may_hold(builder, launching, each) for each in one_more):

@@ -274,7 +274,9 @@ def _buy_by_priority(
 
 def _limits(builder: PlanBuilder, group: SectorGroup) -> dict[str, int]:
     """Return what the sectors of the group with limits of their own may still spend, by name."""
-    return {each.of_sector: each.left for each in cost_limits(builder, *group.sectors)}
+    return {
+        cost_limit.of_sector: cost_limit.left for cost_limit in cost_limits(builder, *group.sectors)
+    }
 
 
 def _affordable(

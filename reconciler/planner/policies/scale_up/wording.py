@@ -92,7 +92,10 @@ def port_detail(daemons: Iterable[Daemon], port: str) -> str:
         return f"its namespace's pods use over {PORTS_MAX} host ports, and no more are counted"
     wanted, taker = port.partition("@")[0], "a DaemonSet"
     for daemon in daemons:
-        if any(f"{each.protocol}/{each.port}" == wanted for each in daemon.spec.host_ports):
+        if any(
+            f"{host_port.protocol}/{host_port.port}" == wanted
+            for host_port in daemon.spec.host_ports
+        ):
             taker = f"DaemonSet {daemon.seen.key}"
             break
     return f"wants host port {port}, which {taker} takes on every new node"

@@ -287,12 +287,12 @@ def encode_fleet_state(
             )
         ),
         lost_fleets=tuple(
-            _LostFleetWire(id=each.id, region=each.region, since=each.since)
-            for each in lost[:LOST_FLEETS_MAX]
+            _LostFleetWire(id=lost_fleet.id, region=lost_fleet.region, since=lost_fleet.since)
+            for lost_fleet in lost[:LOST_FLEETS_MAX]
         ),
         stuck_ends=tuple(
-            _StuckEndWire(instance=each.instance, at=each.at)
-            for each in sorted(stuck_ends)[-STUCK_ENDS_MAX:]
+            _StuckEndWire(instance=stuck_end.instance, at=stuck_end.at)
+            for stuck_end in sorted(stuck_ends)[-STUCK_ENDS_MAX:]
         ),
         raises=tuple(map(_raise_wire, latest)) or UNSET,
         interrupted_pools=encode_pools(interrupted_pools) or UNSET,

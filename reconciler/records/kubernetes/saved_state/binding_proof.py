@@ -38,7 +38,7 @@ def decode_proof(text: str) -> KeptProof:
     wire = _KEPT_PROOF.decode(text)
     return KeptProof(
         cluster_uid=replace_surrogates(wire.cluster_uid),
-        fleets=tuple(FleetId(replace_surrogates(each)) for each in wire.fleets[:FLEETS_MAX]),
+        fleets=tuple(FleetId(replace_surrogates(fleet)) for fleet in wire.fleets[:FLEETS_MAX]),
         proven_at=utc(wire.proven_at) or wire.proven_at,
     )
 

@@ -127,7 +127,10 @@ def encode_fleets(fleet_states: Iterable[SavedFleetState]) -> tuple[SavedFleetWi
     """
     fleets = [m for m in fleet_states if m != SavedFleetState(fleet=m.fleet, region=m.region)]
     fleets.sort(key=_weight_of_fleet, reverse=True)
-    order = {(each.fleet, str(each.region)): at for at, each in enumerate(fleets)}
+    order = {
+        (saved_fleet_state.fleet, str(saved_fleet_state.region)): at
+        for at, saved_fleet_state in enumerate(fleets)
+    }
     kept = _with_node_facts_bounded(fleets[:FLEETS_MAX])
     wires = list(map(_fleet_wire, kept))
     if sum(map(_size, wires)) > FLEETS_BYTES_MAX:
@@ -142,12 +145,12 @@ def _shortened(wires: Iterable[SavedFleetWire]) -> list[SavedFleetWire]:
     """
     found: list[SavedFleetWire] = []
     left = FLEETS_BYTES_MAX
-    for each in wires:
+    for wire in wires:
         cut = structs_replace(
-            each,
-            reason=each.reason[:SHORT],
-            stuck_because=each.stuck_because[:SHORT],
-            halted_because=each.halted_because[:SHORT],
+            wire,
+            reason=wire.reason[:SHORT],
+            stuck_because=wire.stuck_because[:SHORT],
+            halted_because=wire.halted_because[:SHORT],
         )
         left -= _size(cut)
         if left < 0:
@@ -167,16 +170,23 @@ def _with_node_facts_bounded(fleets: Iterable[SavedFleetState]) -> Iterator[Save
     Nodes that are there show theirs again: those of nodes that are gone come first.
     """
     left = NODE_FACTS_TOTAL_MAX
-    for each in sorted(fleets, key=lambda saved: saved.nodes_gone_since is None):
-        words = [*each.node_labels.items(), *((t.key, t.value, t.effect) for t in each.node_taints)]
+    for fleet in sorted(fleets, key=lambda saved: saved.nodes_gone_since is None):
+        words = [
+            *fleet.node_labels.items(),
+            *((t.key, t.value, t.effect) for t in fleet.node_taints),
+        ]
         size = sum(len(word) + _AROUND_WORD for parts in words for word in parts)
         size += _AROUND_FACTS if words else 0
         if size <= left:
             left -= size
-            yield each
+            yield fleet
         else:
             yield replace(
-                each, node_labels=NO_LABELS, node_taints=(), node_template="", nodes_gone_since=None
+                fleet,
+                node_labels=NO_LABELS,
+                node_taints=(),
+                node_template="",
+                nodes_gone_since=None,
             )
 
 

@@ -28,11 +28,11 @@ def decode_pools(wires: Iterable[PoolWire]) -> tuple[InterruptedPool, ...]:
     """Read the pools."""
     return tuple(
         InterruptedPool(
-            instance_type=replace_surrogates(each.instance_type),
-            zone=replace_surrogates(each.zone),
-            at=utc(each.at) or each.at,
+            instance_type=replace_surrogates(wire.instance_type),
+            zone=replace_surrogates(wire.zone),
+            at=utc(wire.at) or wire.at,
         )
-        for each in tuple(wires)[:POOLS_MAX]
+        for wire in tuple(wires)[:POOLS_MAX]
     )
 
 
@@ -40,6 +40,10 @@ def encode_pools(pools: Iterable[InterruptedPool]) -> tuple[PoolWire, ...]:
     """Write the pools in order of type and zone."""
     latest = sorted(pools, key=lambda each: (each.at, each))[-POOLS_MAX:]
     return tuple(
-        PoolWire(instance_type=each.instance_type, zone=each.zone, at=each.at)
-        for each in sorted(latest)
+        PoolWire(
+            instance_type=interrupted_pool.instance_type,
+            zone=interrupted_pool.zone,
+            at=interrupted_pool.at,
+        )
+        for interrupted_pool in sorted(latest)
     )

@@ -28,13 +28,16 @@ def decode_protected(wires: Iterable[ProtectedWire]) -> tuple[ProtectedInstance,
     """Read the instances."""
     return tuple(
         ProtectedInstance(
-            instance=InstanceId(replace_surrogates(each.instance)), at=utc(each.at) or each.at
+            instance=InstanceId(replace_surrogates(wire.instance)), at=utc(wire.at) or wire.at
         )
-        for each in tuple(wires)[:PROTECTED_MAX]
+        for wire in tuple(wires)[:PROTECTED_MAX]
     )
 
 
 def encode_protected(known: Iterable[ProtectedInstance]) -> tuple[ProtectedWire, ...]:
     """Write the instances in order of their ids."""
     latest = sorted(known, key=lambda each: (each.at, each))[-PROTECTED_MAX:]
-    return tuple(ProtectedWire(instance=each.instance, at=each.at) for each in sorted(latest))
+    return tuple(
+        ProtectedWire(instance=protected_instance.instance, at=protected_instance.at)
+        for protected_instance in sorted(latest)
+    )

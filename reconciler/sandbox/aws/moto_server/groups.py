@@ -121,17 +121,17 @@ class MotoGroups:
     def show(self, name: str, members: Iterable[GroupMember]) -> None:
         """Make the API answer with these members from now on."""
         group = self._backend.autoscaling_groups[name]
-        group.instance_states = [_ShownMember(group, each) for each in members]
+        group.instance_states = [_ShownMember(group, member) for member in members]
 
     def shown(self, name: str) -> dict[str, tuple[bool, bool]]:
         """Return whether each member is protected and in standby, as callers set it."""
         group = self._backend.autoscaling_groups[name]
         return {
-            each.instance_id: (
-                bool(each.protected_from_scale_in),
-                each.lifecycle_state == "Standby",
+            instance_state.instance_id: (
+                bool(instance_state.protected_from_scale_in),
+                instance_state.lifecycle_state == "Standby",
             )
-            for each in group.instance_states
+            for instance_state in group.instance_states
         }
 
     def _data(self, group: Any) -> Mapping[str, Any]:
@@ -172,7 +172,7 @@ class MotoGroups:
     def _places(self, group: Any) -> list[tuple[str, str | None]]:
         subnets = [each for each in (group.vpc_zone_identifier or "").split(",") if each]
         if subnets:
-            return [(self._ec2.zone_of_subnet(each), each) for each in subnets]
+            return [(self._ec2.zone_of_subnet(subnet), subnet) for subnet in subnets]
         defaults = self._ec2.default_subnets()
         return [(zone, defaults.get(zone)) for zone in group.availability_zones]
 

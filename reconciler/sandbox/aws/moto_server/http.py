@@ -178,8 +178,8 @@ def _request_class(response: Any, subjects: Callable[[Any, str], list[Subject]])
             """Raise AWS's error when the policies do not allow the call."""
             del resource
             documents = [
-                IAMPolicy(each)._policy_json  # noqa: SLF001 - moto parses every form of it there
-                for each in self._access_key.collect_policies()
+                IAMPolicy(collect_policy)._policy_json  # noqa: SLF001 - moto parses every form of it there
+                for collect_policy in self._access_key.collect_policies()
             ]
             found = subjects(response, self._action.partition(":")[2])
             if not is_allowed(documents, self._action, found):

@@ -55,7 +55,9 @@ class InstancesResult(ActionResult):
         text = str(body)
         if _EMPTY not in text:  # moto uses another form: let it serialize everything
             return super().execute_result(context)
-        xml = "".join(self._xml(each, context) for each in self._answer["Reservations"])
+        xml = "".join(
+            self._xml(reservation, context) for reservation in self._answer["Reservations"]
+        )
         return status, headers, text.replace(_EMPTY, f"{_BEGIN}{xml}{_END}", 1)
 
     def _xml(self, reservation: Any, context: Any) -> str:

@@ -26,7 +26,10 @@ class TemplateTokens:
             token: Of the request; empty: it has none.
             name: Name of the requested template.
         """
-        known = {each.name: each for each in self._backend.launch_templates.values()}
+        known = {
+            launch_template.name: launch_template
+            for launch_template in self._backend.launch_templates.values()
+        }
         if self._names.get(token) == name and name in known:
             template = known[name]
             return {

@@ -139,7 +139,7 @@ class ScalingGroup:
     def counting(self) -> list[GroupMember]:
         """Return the members that fulfil the desired capacity."""
         aside = LEAVING | {GroupState.STANDBY}
-        return [each for each in self.members.values() if each.state not in aside]
+        return [member for member in self.members.values() if member.state not in aside]
 
     def end(self, shape: GroupShape, instance_id: str, now: datetime, ec2: Ec2) -> Activity:
         """Take one member out of service; those that are leaving already go on."""
@@ -196,11 +196,13 @@ class ScalingGroup:
 
     def next_due(self, now: datetime) -> datetime | None:
         """Return the first moment after `now` at which `advance` has something to do unasked."""
-        moments = [each.waits_until for each in self.members.values()]
+        moments = [member.waits_until for member in self.members.values()]
         if self._short_since is not None:
             dispatched = self._short_since + timedelta(seconds=self.delays.dispatch_seconds)
             moments += [dispatched, self._retry_at]
-        return min((each for each in moments if each is not None and each > now), default=None)
+        return min(
+            (moment for moment in moments if moment is not None and moment > now), default=None
+        )
 
     def _grow(self, shape: GroupShape, missing: int, now: datetime, ec2: Ec2) -> None:
         self._short_since = self._short_since or now
@@ -249,19 +251,21 @@ class ScalingGroup:
 
     def _next_lifecycle(self, shape: GroupShape) -> Lifecycle:
         """Return on-demand up to the base, then by share."""
-        counts = Counter(each.lifecycle for each in self.counting())
+        counts = Counter(group_member.lifecycle for group_member in self.counting())
         above = max(0, counts["on-demand"] + counts["spot"] + 1 - shape.on_demand_base)
         return "spot" if counts["spot"] < above * shape.spot_above_base else "on-demand"
 
     def _balanced(self, pools: Sequence[Pool]) -> list[Pool]:
-        in_zone = Counter(each.pool.zone for each in self.counting())
+        in_zone = Counter(group_member.pool.zone for group_member in self.counting())
         return sorted(pools, key=lambda pool: (in_zone[pool.zone], pool.order))
 
     def _shrink(self, shape: GroupShape, excess: int, now: datetime, ec2: Ec2) -> None:
         """End surplus members as AWS chooses them: of the fullest zone, the oldest."""
         for _ in range(excess):
-            staying = [each for each in self.counting() if not each.protected]
-            in_zone = Counter(each.pool.zone for each in self.counting())
+            staying = [
+                group_member for group_member in self.counting() if not group_member.protected
+            ]
+            in_zone = Counter(group_member.pool.zone for group_member in self.counting())
             if not staying:
                 return
             victim = min(staying, key=lambda m: (-in_zone[m.pool.zone], m.launched_at))

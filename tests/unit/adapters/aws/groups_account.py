@@ -224,8 +224,8 @@ class Watched:
     def halted(self, seconds: float) -> list[str]:
         """The groups of which no instance may be ended, observed after so many seconds."""
         self.seconds += seconds
-        return [each.name for each in self.cloud.observe([HOME]).fleets if each.removals_halted]
+        return [fleet.name for fleet in self.cloud.observe([HOME]).fleets if fleet.removals_halted]
 
     def versions(self) -> set[str]:
         """The launch template versions of the groups' next nodes."""
-        return {each.launch_template_version for each in self.cloud.observe([HOME]).fleets}
+        return {fleet.launch_template_version for fleet in self.cloud.observe([HOME]).fleets}

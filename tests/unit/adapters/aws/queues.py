@@ -88,7 +88,7 @@ class Sqs:
 
     def change_message_visibility_batch(self, **arguments: Any) -> dict[str, Any]:
         """Note who is extended where."""
-        receipts = [each["ReceiptHandle"] for each in arguments["Entries"]]
+        receipts = [entry["ReceiptHandle"] for entry in arguments["Entries"]]
         self.extended.append((arguments["QueueUrl"], receipts))
         if arguments["QueueUrl"] in self.gone:
             error = {"Error": {"Code": "AWS.SimpleQueueService.NonExistentQueue", "Message": "no"}}
@@ -101,7 +101,7 @@ class Sqs:
         if not self.may_delete:
             error = {"Error": {"Code": "AccessDenied", "Message": "no"}}
             raise ClientError(error, "DeleteMessageBatch")  # type: ignore[arg-type]
-        self.deleted += [each["ReceiptHandle"] for each in arguments["Entries"]]
+        self.deleted += [entry["ReceiptHandle"] for entry in arguments["Entries"]]
         return {}
 
     def record_lifecycle_action_heartbeat(self, **arguments: Any) -> None:

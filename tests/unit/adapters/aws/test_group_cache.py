@@ -60,7 +60,7 @@ def test_group_that_moves_is_asked_about_by_its_name(watched: Watched) -> None:
     watched.account.calls.clear()
     watched.account.members["group-007"].append("i-new")
     state = watched.cloud.observe([HOME])
-    assert "i-new" in {each.id for each in state.instances}
+    assert "i-new" in {instance.id for instance in state.instances}
     assert watched.account.calls == {"describe_auto_scaling_groups": 1, "describe_instances": 1}
     watched.cloud.observe([HOME])
     assert watched.account.calls.total() == 2
@@ -69,11 +69,11 @@ def test_group_that_moves_is_asked_about_by_its_name(watched: Watched) -> None:
 def test_group_of_an_instance_with_a_notice_is_asked_about_by_its_name(watched: Watched) -> None:
     """A node that its group ends kept its pods for up to 80 of the seconds that they have."""
     watched.account.leaving = "i-00703"
-    assert not any(each.leaving for each in watched.cloud.observe([HOME]).instances)
+    assert not any(instance.leaving for instance in watched.cloud.observe([HOME]).instances)
     watched.account.calls.clear()
     assert watched.cloud.expect_end([InstanceId("i-00703"), InstanceId("i-foreign")])
     state = watched.cloud.observe([HOME])
-    assert [each.id for each in state.instances if each.leaving] == ["i-00703"]
+    assert [instance.id for instance in state.instances if instance.leaving] == ["i-00703"]
     names = {"describe_auto_scaling_groups": 1, "describe_instances": 1}
     assert {name: watched.account.calls[name] for name in names} == names
 
@@ -93,7 +93,7 @@ def test_instance_that_is_gone_is_forgotten_with_the_next_answer(watched: Watche
     watched.cloud.observe([HOME])
     gone = watched.account.members["group-007"].pop()
     state = watched.cloud.observe([HOME])
-    assert gone not in {each.id for each in state.instances}
+    assert gone not in {instance.id for instance in state.instances}
     assert len(state.instances) == GROUPS * EACH - 1
 
 
@@ -126,7 +126,7 @@ def test_groups_are_observed_while_activities_and_refreshes_are_not_answered(
     watched.seconds = 130.0
     watched.account.calls.clear()
     state = watched.cloud.observe([HOME])
-    assert [each.id for each in state.fleets if each.removals_halted] == ["group-007"]
+    assert [fleet.id for fleet in state.fleets if fleet.removals_halted] == ["group-007"]
     assert watched.account.calls["describe_scaling_activities"] == 1, "asked in vain again"
 
 
@@ -150,16 +150,18 @@ class Details:
         groups = [self.account.group(name) for name in names]
         found = self.details.answers(cast("Clients", self.account), HOME, groups)
         templates = [t for each in found for t in each.get("LaunchTemplates", [])]
-        return {each["LaunchTemplateId"]: each["LatestVersionNumber"] for each in templates}
+        return {
+            template["LaunchTemplateId"]: template["LatestVersionNumber"] for template in templates
+        }
 
     def types(self, *names: str) -> list[str]:
         """The instance types of these groups' next nodes."""
         groups = [self.account.group(name) for name in names]
-        for each in groups:
-            del each["MixedInstancesPolicy"]["LaunchTemplate"]["Overrides"]
+        for group in groups:
+            del group["MixedInstancesPolicy"]["LaunchTemplate"]["Overrides"]
         found = self.details.answers(cast("Clients", self.account), HOME, groups)
         versions = [v for each in found for v in each.get("LaunchTemplateVersions", [])]
-        return [each["LaunchTemplateData"]["InstanceType"] for each in versions]
+        return [version["LaunchTemplateData"]["InstanceType"] for version in versions]
 
 
 def test_version_that_a_word_stands_for_is_not_kept_for_ever() -> None:

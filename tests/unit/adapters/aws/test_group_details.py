@@ -106,4 +106,4 @@ def test_node_groups_without_nodes_are_asked_about_first() -> None:
     groups = [*(node_group(n, 3) for n in range(30)), node_group(30, 0)]
     answers = ec2.details.answers(cast("Clients", ec2), WEST, groups)
     assert ec2.calls == 20
-    assert "ng-30" in {each["nodegroup"]["nodegroupName"] for each in answers}
+    assert "ng-30" in {answer["nodegroup"]["nodegroupName"] for answer in answers}

@@ -51,12 +51,12 @@ def test_completions_do_not_hold_up_a_notice() -> None:
     with sqs.reader() as reader:
         acted(reader, lambda: len(reader.held()) == 20)
         sqs.hooks_answer.clear()
-        done = {each.message for each in reader.held()}
+        done = {notice.message for notice in reader.held()}
         reader.settle(done, emptied=done)
         assert not reader.held()
         sqs.send(ONE, 30)
         acted(reader, lambda: len(reader.held()) == 30)
-        reader.settle({each.message for each in reader.held()})
+        reader.settle({notice.message for notice in reader.held()})
         acted(reader, lambda: len(sqs.deleted) == 30)
         sqs.hooks_answer.set()
         acted(reader, lambda: len(sqs.deleted) == 50)

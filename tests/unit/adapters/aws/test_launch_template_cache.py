@@ -50,7 +50,10 @@ class Ec2:
         wanted: list[Template] = [(ID, each) for each in ids]
         (answer,) = self.known.read(WEST, wanted, self.ask, fresh_seconds)
         self.unknown = list(answer.get(UNKNOWN_TEMPLATES, ()))
-        return {each[ID]: each["LatestVersionNumber"] for each in answer["LaunchTemplates"]}
+        return {
+            launch_template[ID]: launch_template["LatestVersionNumber"]
+            for launch_template in answer["LaunchTemplates"]
+        }
 
 
 @pytest.mark.parametrize(
@@ -88,7 +91,7 @@ def test_template_that_is_gone_hides_no_other_one() -> None:
     assert len(ec2.calls) <= 17, "two of each half"
     ec2.calls.clear()
     assert len(ec2.read(*ids, after=10)) == AT_ONCE - 1
-    assert [len(each) for each in ec2.calls] == [AT_ONCE - 1]
+    assert [len(call) for call in ec2.calls] == [AT_ONCE - 1]
     assert ec2.unknown, "it is still reported"
     ec2.versions[ids[77]] = 3
     assert ec2.read(*ids, after=60)[ids[77]] == 3
@@ -140,4 +143,6 @@ def test_answer_says_when_ec2_gave_it() -> None:
     ec2.error = Throttled("x", "slow")
     ec2.seconds = 90
     (answer,) = ec2.known.read(WEST, [(ID, "lt-1")], ec2.ask)
-    assert [each[ANSWERED_AT] for each in answer["LaunchTemplates"]] == [at(30)]
+    assert [launch_template[ANSWERED_AT] for launch_template in answer["LaunchTemplates"]] == [
+        at(30)
+    ]

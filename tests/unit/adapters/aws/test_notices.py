@@ -25,7 +25,7 @@ def test_full_reader_receives_nothing_more() -> None:
         acted(reader, lambda: sqs.looks > looks + 20)
         assert len(reader.held()) < HELD_MAX + PARALLEL * BATCH
     assert not sqs.told[0].full
-    assert any(each.full for each in sqs.told), (
+    assert any(arrival.full for arrival in sqs.told), (
         "the messages behind them would wait until the loop's pause is over"
     )
 
@@ -90,9 +90,9 @@ def test_messages_received_with_a_strange_one_are_held() -> None:
     sqs.put(ONE, MessageId="spot", ReceiptHandle="r", Body=json.dumps(spot))
     with sqs.reader() as reader:
         acted(reader, lambda: len(reader.held()) == 2)
-        kinds = {each.message: each.kind for each in reader.held()}
+        kinds = {notice.message: notice.kind for notice in reader.held()}
     assert kinds == {"spot": "spot-interruption", "strange": "unreadable"}
-    assert {each.message for some in sqs.told for each in some.notices} == {"spot", "strange"}
+    assert {notice.message for some in sqs.told for notice in some.notices} == {"spot", "strange"}
 
 
 def test_lifecycle_action_outlives_its_message() -> None:
@@ -109,9 +109,9 @@ def test_lifecycle_action_outlives_its_message() -> None:
         acted(reader, lambda: "heartbeat" in sqs.asked_of_hook)
         looks = sqs.looks
         acted(reader, lambda: sqs.looks > looks + 2)
-        assert [each.message for each in reader.held()] == ["action"]
+        assert [notice.message for notice in reader.held()] == ["action"]
         assert len(sqs.extended) == 1, "the time of a message that is gone is extended again"
-        done = {each.message for each in reader.held()}
+        done = {notice.message for notice in reader.held()}
         reader.settle(done, emptied=done)
         acted(reader, lambda: sqs.asked_of_hook == ["heartbeat", "complete"])
         assert not reader.held()
@@ -127,7 +127,7 @@ def test_lifecycle_action_without_message_is_completed_again_after_a_refusal() -
         sqs.hook_refuses = True
         sqs.seconds = 13.0
         acted(reader, lambda: len(sqs.extended) >= 1)
-        done = {each.message for each in reader.held()}
+        done = {notice.message for notice in reader.held()}
         reader.settle(done, emptied=done)
         acted(reader, lambda: sqs.asked_of_hook == ["complete"] and len(reader.held()) == 1)
 
@@ -179,7 +179,7 @@ def test_call_under_way_when_the_lead_is_lost_is_no_trouble() -> None:
     with sqs.reader() as reader:
         acted(reader, lambda: len(reader.held()) == 1)
         sqs.hook_refuses, sqs.leads = True, False
-        done = {each.message for each in reader.held()}
+        done = {notice.message for notice in reader.held()}
         reader.settle(done, emptied=done)
         acted(reader, lambda: sqs.asked_of_hook == ["complete"])
         looks = sqs.looks
@@ -204,7 +204,7 @@ def test_call_that_fails_is_reported_until_it_works_again() -> None:
     sqs.send(ONE, 1)
     with sqs.reader() as reader:
         acted(reader, lambda: len(reader.held()) == 1)
-        reader.settle({each.message for each in reader.held()})
+        reader.settle({notice.message for notice in reader.held()})
         acted(reader, lambda: sqs.troubles == ["DeleteMessage"])
         sqs.send(ONE, 1)
         acted(reader, lambda: len(reader.held()) == 1)
@@ -212,5 +212,5 @@ def test_call_that_fails_is_reported_until_it_works_again() -> None:
         acted(reader, lambda: sqs.looks > looks + 2)
         assert sqs.troubles == ["DeleteMessage"], "messages are received all the same"
         sqs.may_delete = True
-        reader.settle({each.message for each in reader.held()})
+        reader.settle({notice.message for notice in reader.held()})
         acted(reader, lambda: sqs.troubles == ["DeleteMessage", ""])

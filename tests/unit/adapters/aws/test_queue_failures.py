@@ -71,4 +71,4 @@ def test_another_kind_of_error_is_reported() -> None:
     troubles = QueueFailures(errors.append)
     for error in (Unavailable(RECEIVE, "no"), Unavailable(RECEIVE, "so"), Forbidden(RECEIVE, "no")):
         troubles.failed(RECEIVE, error)
-    assert [type(each) for each in errors] == [Unavailable, Forbidden]
+    assert [type(port_error) for port_error in errors] == [Unavailable, Forbidden]

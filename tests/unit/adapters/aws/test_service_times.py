@@ -26,8 +26,8 @@ class Pool(Watched):
         """Have instances leave the pool, which launches others into it."""
         self.account.members[group] += instances
         self.account.desired[group] = len(self.account.members[group])
-        for each in instances:
-            self.note(f"from warm pool: {each}", group, minutes_ago)
+        for instance in instances:
+            self.note(f"from warm pool: {instance}", group, minutes_ago)
             self.note(f"into warm pool: i-{len(self.account.activities):08x}", group, minutes_ago)
 
     def note(self, words: str, group: str, minutes_ago: float) -> None:
@@ -45,8 +45,10 @@ class Pool(Watched):
         """The minutes since each member seems to have been launched, read now."""
         now = NOW + timedelta(seconds=self.seconds)
         return {
-            each.id: None if each.launched_at is None else (now - each.launched_at).seconds / 60
-            for each in self.cloud.observe([HOME]).instances
+            instance.id: None
+            if instance.launched_at is None
+            else (now - instance.launched_at).seconds / 60
+            for instance in self.cloud.observe([HOME]).instances
         }
 
 

@@ -67,7 +67,7 @@ def test_end_of_an_instance_is_read_by_the_cycle_that_its_notice_begins(
     """Answers of up to two minutes ago say that it runs, and its node would take pods."""
     scene = Scene()
     scene.come(notice("i-group", kind, action))
-    assert [each.ends for each in scene.clouds] == [["i-group"] * ends] * 2
+    assert [cloud.ends for cloud in scene.clouds] == [["i-group"] * ends] * 2
 
 
 @pytest.mark.parametrize(

@@ -16,9 +16,9 @@ def test_failure_that_lasts_is_said_once_in_two_minutes() -> None:
         log(Forbidden("recording", "no"))
         seconds = 121.0
         log(Unavailable("recording", "no space left on device"))
-    assert [each["reason"] for each in events if each["log_level"] == "warning"] == [
+    assert [event["reason"] for event in events if event["log_level"] == "warning"] == [
         "recording 0: no space left on device",
         "recording: no",
         "recording: no space left on device",
     ]
-    assert len([each for each in events if each["log_level"] == "debug"]) == 4
+    assert len([event for event in events if event["log_level"] == "debug"]) == 4

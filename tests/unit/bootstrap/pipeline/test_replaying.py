@@ -120,7 +120,9 @@ def test_as_many_pods_that_wait_for_longer_are_reported(demand: Path) -> None:
     lines = [slow, *crowded(4, None, 1200)]
     demand.write_bytes(b"".join(map(encode_line, lines)))
     (line,) = [
-        each for each in replay_lines(replayed(demand, LIMITED)) if each.startswith("- `Job")
+        replay_line
+        for replay_line in replay_lines(replayed(demand, LIMITED))
+        if replay_line.startswith("- `Job")
     ]
     assert "`Job team/train`: 4 pods wait longer than two minutes (the longest waits" in line
     assert ", before 3" in line
@@ -274,7 +276,7 @@ def test_names_in_a_recording_cannot_break_the_comment(demand: Path) -> None:
     text = demand.read_text().replace("train", "x`|<b>[y](http://z)")
     demand.write_text(text)
     found = replayed(demand, CONFIG.replace("size: large", "size: small"))
-    (line,) = [each for each in replay_lines(found) if "find no node" in each]
+    (line,) = [replay_line for replay_line in replay_lines(found) if "find no node" in replay_line]
     assert line.count("http://z") == 1
     assert line.count("`") == 2
 
@@ -286,9 +288,10 @@ def test_each_commit_is_played_with_the_catalogue_beside_its_config(demand: Path
         own,
         types={
             name: replace(
-                each, on_demand_usd_per_hour=2 * (each.on_demand_usd_per_hour or Decimal(1))
+                instance_type,
+                on_demand_usd_per_hour=2 * (instance_type.on_demand_usd_per_hour or Decimal(1)),
             )
-            for name, each in own.items()
+            for name, instance_type in own.items()
         },
     )
     config = (CONFIG + "catalogue: prices/catalogue.json\n").encode()

@@ -108,7 +108,7 @@ def test_recording_goes_on_when_the_api_server_was_away(tmp_path: Path) -> None:
     record_cluster(cluster, watched, None, out, Tally(None), lambda done, share: None, told.append)
     with out.open("rb") as stream:
         demand = read_demand(stream, str(out))
-    assert [each.id for each in demand.lines if isinstance(each, PodDemand)] == [
+    assert [line.id for line in demand.lines if isinstance(line, PodDemand)] == [
         "uid-ns-web",
         "uid-ns-late",
     ]
@@ -181,7 +181,7 @@ def test_watched_cluster_is_recorded_from_the_first_look_on(tmp_path: Path) -> N
     with out.open("rb") as stream:
         lines = read_demand(stream, str(out)).lines
     assert {
-        each.id: (each.at, each.ran_seconds) for each in lines if isinstance(each, PodDemand)
+        line.id: (line.at, line.ran_seconds) for line in lines if isinstance(line, PodDemand)
     } == {
         "uid-ns-old": (NOON, None),
         "uid-ns-web": (after(5), None),

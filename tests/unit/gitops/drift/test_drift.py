@@ -99,7 +99,7 @@ def seen(
     )
     cloud = CloudState(fleets=live, regions=frozenset(map(Region, regions)))
     found = fleet_drift(FACTS, Region("us-west-2"), cloud)
-    return {(each.kind, each.fleet, each.detail) for each in found}
+    return {(drift.kind, drift.fleet, drift.detail) for drift in found}
 
 
 def test_capacity_outside_the_configs_limits_is_reported() -> None:

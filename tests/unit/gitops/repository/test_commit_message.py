@@ -236,5 +236,5 @@ def test_branch_of_the_only_config_is_named_by_the_commit_and_others_by_their_pa
         RenderTarget(config_path=f"clusters/{name}/sectors.yaml", output_dir=f"clusters/{name}/tf")
         for name in "ab"
     ]
-    branches = {review_branch(each, "abc") for each in (only, *others)}
+    branches = {review_branch(render_target, "abc") for render_target in (only, *others)}
     assert len(branches) == 3

@@ -29,7 +29,8 @@ def test_prices_are_those_of_the_configs_own_catalogue(tmp_path: Path, absolute:
     """A plan for Ireland would tell of what Virginia costs."""
     own = load_catalogue()
     dear = {
-        name: replace(each, on_demand_usd_per_hour=Decimal(7)) for name, each in own.types.items()
+        name: replace(instance_type, on_demand_usd_per_hour=Decimal(7))
+        for name, instance_type in own.types.items()
     }
     file = tmp_path / "prices.json"
     made = replace(own, types=dear, region="eu-west-1", as_of="2026-11-01")

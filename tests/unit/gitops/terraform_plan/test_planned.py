@@ -47,9 +47,9 @@ def test_region_of_the_provider_may_come_from_a_variable() -> None:
 def test_provider_that_has_its_region_from_the_environment_is_in_no_other_one() -> None:
     """Every plan of such a root module would be refused."""
     shown = from_variable()
-    for each in resources(plan(fleet_change(["no-op"]))):
-        assert region_elsewhere(shown, each) == ""
-        assert region_elsewhere(from_variable(region="eu-west-1"), each) == "us-west-2"
+    for planned_resource in resources(plan(fleet_change(["no-op"]))):
+        assert region_elsewhere(shown, planned_resource) == ""
+        assert region_elsewhere(from_variable(region="eu-west-1"), planned_resource) == "us-west-2"
 
 
 def test_only_what_the_loop_runs_is_looked_for_in_another_region() -> None:

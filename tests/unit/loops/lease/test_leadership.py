@@ -158,7 +158,7 @@ def test_lead_that_lapsed_and_came_back_is_reported_again() -> None:
         assert gained.acquire(timeout=LONG_SECONDS)
         assert gained.acquire(timeout=LONG_SECONDS)
         leadership.stop()
-    told = [each["event"] for each in logs]
+    told = [log["event"] for log in logs]
     assert told[:3] == [events.LEADING_BEGAN, events.LEADING_ENDED, events.LEADING_BEGAN]
     assert logs[1]["reason"] == "not renewed within 20 s: api: timed out"
 
@@ -191,7 +191,7 @@ def test_lead_that_ran_out_is_not_called_released() -> None:
         assert gained.acquire(timeout=LONG_SECONDS)
         assert gained.acquire(timeout=LONG_SECONDS)
         leadership.stop()
-    reasons = [each["reason"] for each in logs if each["event"] == events.LEADING_ENDED]
+    reasons = [log["reason"] for log in logs if log["event"] == events.LEADING_ENDED]
     assert reasons == ["not renewed within 20 s", "released"]
 
 

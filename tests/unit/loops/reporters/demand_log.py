@@ -32,7 +32,7 @@ class Log:
         return read_demand(io.BytesIO(self.lines), "recorded")
 
     def pods(self) -> dict[str, PodDemand]:
-        return {each.id: each for each in self.demand().lines if isinstance(each, PodDemand)}
+        return {line.id: line for line in self.demand().lines if isinstance(line, PodDemand)}
 
 
 SETTINGS = make_settings(make_fleet_settings("small"))

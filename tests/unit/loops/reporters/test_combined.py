@@ -50,7 +50,7 @@ def test_failure_of_a_reporter_is_logged_once_in_a_while_and_by_name() -> None:
     scene = reported(GatedReporter(Broken(ValueError("odd")), lambda: True))
     with capture_logs() as logs:
         scene.run(3)
-    (entry,) = [each for each in logs if each["event"] == "report_failed"]
+    (entry,) = [log for log in logs if log["event"] == "report_failed"]
     assert (entry["reporter"], entry["log_level"]) == ("Broken", "error")
     assert "ValueError: odd" in entry["reason"]
 

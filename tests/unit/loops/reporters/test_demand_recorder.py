@@ -89,8 +89,8 @@ def test_what_nodes_offer_is_recorded_by_fleet_and_type() -> None:
             node, joining, other, cloud=cloud, at=NOW + timedelta(seconds=after)
         )
         recorder.plan_made(snapshot, plan(snapshot, SETTINGS))
-    facts = [each for each in log.demand().lines if isinstance(each, NodeFact)]
-    assert {(each.fleet, each.instance_type, each.allocatable) for each in facts} == {
+    facts = [line for line in log.demand().lines if isinstance(line, NodeFact)]
+    assert {(fact.fleet, fact.instance_type, fact.allocatable) for fact in facts} == {
         ("primary-small", "small.type", offered),
         ("", "m7i.large", offered),
     }
@@ -195,7 +195,7 @@ def test_day_that_does_not_say_when_it_began_is_read_with_those_that_do() -> Non
     log = Log()
     old = make_pod("old", created_at=NOW - timedelta(days=2))
     record(DemandRecorder(log, KEEP_SECONDS, log.counts.append), old)
-    earlier = b"".join(each for each in log.lines.splitlines(True) if b"begin-of" not in each)
+    earlier = b"".join(line for line in log.lines.splitlines(True) if b"begin-of" not in line)
     log.lines = b""
     record(DemandRecorder(log, KEEP_SECONDS, log.counts.append), old, after=86_400)
     log.lines = earlier + log.lines
@@ -212,11 +212,11 @@ def test_target_of_a_fleet_in_several_regions_is_that_of_all_of_them() -> None:
     fleets = [make_fleet(small, 3 - n, region=r) for n, r in enumerate(regions)]
     snapshot = make_snapshot(cloud=make_cloud(*fleets))
     planned = plan(snapshot, settings)
-    assert {each.region: each.target for each in planned.fleets} == dict(
+    assert {fleet.region: fleet.target for fleet in planned.fleets} == dict(
         zip(regions, (3, 2), strict=True)
     )
     recorder.plan_made(snapshot, planned)
-    (fact,) = [each for each in log.demand().lines if isinstance(each, FleetFact)]
+    (fact,) = [line for line in log.demand().lines if isinstance(line, FleetFact)]
     assert (fact.target, fact.joined) == (5, 0)
 
 

@@ -116,7 +116,7 @@ def test_refusals_of_a_pod_and_its_controller_say_nothing_of_the_account() -> No
     pods = (replace(make_pod("api-1", namespace="web", owner=owner), key=POD),)
     events = Told()
     EventReporter(events).plan_made(Snapshot(at=NOW, cluster=ClusterState(pods=pods)), plan)
-    assert [each.kind for each in events.events] == ["ReplicaSet", "Pod"]
+    assert [event.kind for event in events.events] == ["ReplicaSet", "Pod"]
     for each in events.events:
         assert "workers: AccessDenied: User: arn:***; cooling off until 12:05:00" in each.message
         assert "123456789012" not in each.message
@@ -137,7 +137,7 @@ def test_pod_that_fits_nowhere_hears_why_fleet_by_fleet() -> None:
 def test_pod_on_launching_capacity_hears_what_it_waits_for() -> None:
     """Minutes of silence look like a broken autoscaler."""
     plan = replace(PLAN, placements=(Placement(pod=POD, fleet="primary-small", launching=0),))
-    assert [each.reason for each in told(plan)] == ["WaitingForNode"]
+    assert [object_event.reason for object_event in told(plan)] == ["WaitingForNode"]
 
 
 def test_pods_hear_of_fleets_of_one_name_in_two_regions() -> None:
@@ -195,8 +195,8 @@ def test_node_hears_of_its_drain_its_rescue_and_its_end() -> None:
             because="empty",
         ),
     )
-    assert [each.reason for each in events] == ["Draining", "DrainEnded", "Terminating"]
-    assert {(each.kind, each.namespace, each.uid) for each in events} == {("Node", "", "n1")}
+    assert [event.reason for event in events] == ["Draining", "DrainEnded", "Terminating"]
+    assert {(event.kind, event.namespace, event.uid) for event in events} == {("Node", "", "n1")}
 
 
 def test_node_gets_the_reason_why_it_stays_unless_time_alone_ends_that() -> None:
@@ -207,7 +207,7 @@ def test_node_gets_the_reason_why_it_stays_unless_time_alone_ends_that() -> None
     )
     held = (Held(node=NodeName("node-3"), code="safety-stop"),)
     events = told(replace(PLAN, kept=kept, held=held))
-    assert [(each.name, each.reason) for each in events] == [
+    assert [(event.name, event.reason) for event in events] == [
         ("node-3", "RemovalHeld"),
         ("node-1", "NodeKept"),
     ]
@@ -222,7 +222,7 @@ def test_reason_that_ends_at_a_known_time_is_no_news_but_for_refusals_of_ec2() -
         Kept(node=NodeName("c"), code="interrupted", detail="1 pod still on it"),
     )
     events = told(replace(PLAN, kept=kept))
-    assert [(each.name, each.reason) for each in events] == [("b", "NodeKept")]
+    assert [(event.name, event.reason) for event in events] == [("b", "NodeKept")]
 
 
 @pytest.mark.parametrize("code", get_args(HeldCode))
@@ -256,14 +256,14 @@ def test_storm_is_reported_every_workload_and_not_of_the_first_namespace_only() 
     )
     snapshot = Snapshot(at=NOW, cluster=ClusterState(pods=tuple(pods)))
     EventReporter(events).plan_made(snapshot, plan)
-    jobs = [each for each in events.events if each.kind == "Job"]
-    assert [(each.name, each.uid, each.api_version) for each in jobs] == [
+    jobs = [event for event in events.events if event.kind == "Job"]
+    assert [(job.name, job.uid, job.api_version) for job in jobs] == [
         ("aaa", "uid-aaa", "batch/v1"),
         ("zzz", "uid-zzz", "batch/v1"),
     ]
     assert "no fleet can run 9000 pods of it, such as aaa-0: max-capacity" in jobs[0].message
     assert "What usually helps: raise max_capacity" in jobs[0].message
-    told_pods = Counter(each.name[:3] for each in events.events if each.kind == "Pod")
+    told_pods = Counter(event.name[:3] for event in events.events if event.kind == "Pod")
     assert told_pods == {"aaa": 250, "zzz": 250}
 
 

@@ -80,7 +80,7 @@ def test_replica_that_leads_again_records_everything_that_is_there() -> None:
 
 def deletions(log: Log) -> list[datetime]:
     """When a budget or a DaemonSet was deleted."""
-    return [each.at for each in log.demand().lines if getattr(each, "deleted", False)]
+    return [line.at for line in log.demand().lines if getattr(line, "deleted", False)]
 
 
 def test_pod_that_its_scheduler_tries_again_has_not_ended() -> None:

@@ -44,8 +44,8 @@ class Scene:
             return
         made = Plan(at=NOW, cluster="analytics", home_region=HOME, cost=FREE, **plan)
         self.reporter.plan_made(Snapshot(at=NOW), made)
-        for each in outcomes:
-            self.reporter.action_ended(each)
+        for outcome in outcomes:
+            self.reporter.action_ended(outcome)
         report = CycleReport(number=1, plan=made, outcomes=outcomes, observe_seconds=seconds)
         self.reporter.cycle_ended(report)
 

@@ -48,8 +48,8 @@ class Scene:
             no_removals_because=no_removals_because,
         )
         self.reporter.plan_made(Snapshot(at=NOW), plan)
-        for each in outcomes:
-            self.reporter.action_ended(each)
+        for outcome in outcomes:
+            self.reporter.action_ended(outcome)
         self.reporter.cycle_ended(CycleReport(number=1, plan=plan, outcomes=outcomes))
 
 

@@ -50,7 +50,7 @@ class Recording:
 
     def claims(self) -> list[ClaimDemand]:
         """The lines about claims."""
-        return [each for each in self.log.demand().lines if isinstance(each, ClaimDemand)]
+        return [line for line in self.log.demand().lines if isinstance(line, ClaimDemand)]
 
 
 def claim(name: str, volume: str = "", **changed: Any) -> PersistentVolumeClaim:
@@ -115,7 +115,7 @@ def test_zone_that_was_chosen_during_the_recording_is_left_to_the_replay() -> No
     (first,) = recording.claims()
     assert (first.at, first.zone) == (NOW + timedelta(seconds=20), "")
     recording.look(pod, after=86_400, **later)  # type: ignore[arg-type] # by name
-    assert [each.zone for each in recording.claims()] == ["", "us-west-2b"]
+    assert [claim_demand.zone for claim_demand in recording.claims()] == ["", "us-west-2b"]
 
 
 def test_claim_that_is_gone_is_recorded_once() -> None:
@@ -124,7 +124,7 @@ def test_claim_that_is_gone_is_recorded_once() -> None:
     recording.look(claims=(claim("data"),))
     recording.look(after=30)
     recording.look(after=60)
-    assert [(each.id, each.deleted) for each in recording.claims()] == [
+    assert [(claim_demand.id, claim_demand.deleted) for claim_demand in recording.claims()] == [
         ("data", False),
         ("data", True),
     ]

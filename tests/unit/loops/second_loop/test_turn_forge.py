@@ -99,8 +99,8 @@ def test_status_with_which_the_forge_hangs_keeps_the_others_out_of_no_later_turn
     statuses = CommitStatuses(forge)
     targets = [RenderTarget(config_path=f"{name}.yaml", output_dir=name) for name in "abcd"]
     ends = [
-        (CommitId(each.output_dir), ClusterStatus(target=each, state="unchanged"))
-        for each in targets
+        (CommitId(target.output_dir), ClusterStatus(target=target, state="unchanged"))
+        for target in targets
     ]
     for _ in range(3):
         forge.begin()

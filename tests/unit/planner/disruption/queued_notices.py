@@ -59,7 +59,7 @@ def seen(*objects: Node | Pod, notices: tuple[Notice, ...], **changed: Any) -> S
 
 def results(made: Plan) -> list[str]:
     """What became of each notice."""
-    return [each.result for each in made.notices]
+    return [notice.result for notice in made.notices]
 
 
 def written(made: Plan) -> dict[str, str | None]:

@@ -80,7 +80,7 @@ def test_batch_of_one_fleet_uses_up_no_budget_of_another() -> None:
         *old,
         outdated("new", 30, ready=False),
         *empties(beside),
-        *(full(each.name) for each in old),
+        *(full(node.name) for node in old),
         new="new primary-large",
         beside=(beside,),
         rules=RULES,

@@ -109,7 +109,8 @@ def test_node_whose_instance_ends_counts_while_a_hook_holds_it_for_its_pods(
     nodes = [each for each in objects if isinstance(each, Node)]
     cloud = make_cloud_of(nodes, make_fleet(HURRIED, len(nodes) - 1))
     instances = (
-        replace(each, **ends) if each.id == broken.instance_id else each for each in cloud.instances
+        replace(instance, **ends) if instance.id == broken.instance_id else instance
+        for instance in cloud.instances
     )
     made = planned(settings, *objects, cloud=replace(cloud, instances=tuple(instances)))
     assert [name for name in told(made, TaintNode) if name != "broken"] == goes

@@ -33,7 +33,7 @@ NOT_READY = Taint(key="node.kubernetes.io/not-ready", value="", effect="NoExecut
 
 def saved(made: Plan) -> tuple[str, float | None]:
     """The version that is watched according to the plan's state, and for how many seconds."""
-    (found,) = [each for each in made.fleet_states if each.fleet == FLEET.name]
+    (found,) = [fleet_state for fleet_state in made.fleet_states if fleet_state.fleet == FLEET.name]
     since = found.canary_since
     return found.canary_version, None if since is None else (NOW - since).total_seconds()
 

@@ -279,7 +279,7 @@ def test_plan_says_what_came_of_a_resume(name: str, halted: bool, done: bool, be
     """The annotation is taken off: whoever misspelt the fleet believed that it worked."""
     known = remembered(halted_version=NEW, halted_because="it did not work") if halted else ()
     made = made_of(node("a"), full("a"), fleet_states=known, resumed_updates=(name,))
-    assert [(each.fleet, each.done, each.because) for each in made.resumes] == [
+    assert [(resume.fleet, resume.done, resume.because) for resume in made.resumes] == [
         (name, done, because)
     ]
 

@@ -86,7 +86,7 @@ def test_forced_steps_go_on_where_the_mark_of_the_node_fails(left_seconds: float
     made = planned(FLEET, noticed("a", left_seconds), make_node("b", FLEET), on("a"))
     steps = [a for a in made.actions if isinstance(a, TaintNode | EvictPod | DeletePod)]
     assert len(steps) == 2
-    assert all(each.forced for each in steps)
+    assert all(step.forced for step in steps)
 
 
 def test_replacement_is_asked_for_in_the_same_plan_before_anything_is_evicted() -> None:

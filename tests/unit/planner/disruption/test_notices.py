@@ -55,7 +55,7 @@ def test_notice_is_written_onto_its_node_and_acted_on_in_the_same_plan() -> None
     )
     made = plan(snapshot, SETTINGS)
     assert written(made) == {"a": f"terminate/{rfc3339(ago(-110))}"}
-    assert [each.node for each in made.actions if isinstance(each, TaintNode)] == ["a"]
+    assert [action.node for action in made.actions if isinstance(action, TaintNode)] == ["a"]
     assert targets(made) == [(2, 3)]
     assert results(made) == ["waiting"]
 
@@ -161,7 +161,7 @@ def test_withdrawn_change_is_taken_off_its_node_and_done_when_that_is_seen() -> 
     notice = withdrawn(86_400)
     made = plan(seen(changed_node(86_400), full("a"), notices=(notice,)), SETTINGS)
     assert (written(made), results(made)) == ({"a": None}, ["waiting"])
-    assert [each for each in made.actions if isinstance(each, TaintNode)] == []
+    assert [action for action in made.actions if isinstance(action, TaintNode)] == []
     later = plan(seen(make_node("a", FLEET), full("a"), notices=(notice,)), SETTINGS)
     assert (written(later), results(later)) == ({}, ["acted"])
 
@@ -173,8 +173,8 @@ def test_drain_for_a_change_ends_when_it_is_withdrawn() -> None:
     node = replace(node, annotations=FrozenMap({**node.annotations, INTERRUPTION: text}))
     made = plan(seen(node, full("a"), notices=(withdrawn(300),)), SETTINGS)
     assert written(made) == {"a": None}
-    assert [each.node for each in made.actions if isinstance(each, UntaintNode)] == ["a"]
-    assert [each for each in made.actions if isinstance(each, EvictPod)] == []
+    assert [action.node for action in made.actions if isinstance(action, UntaintNode)] == ["a"]
+    assert [action for action in made.actions if isinstance(action, EvictPod)] == []
 
 
 def leaving(node: Node) -> Node:

@@ -69,7 +69,7 @@ def asked_of(made: Plan) -> list[AnnotateNode]:
 
 def policies(made: Plan) -> set[str]:
     """The policies of all actions."""
-    return {each.policy for each in made.actions}
+    return {action.policy for action in made.actions}
 
 
 def test_expired_node_is_drained_where_its_pods_fit_elsewhere() -> None:

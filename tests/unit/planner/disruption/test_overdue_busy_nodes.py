@@ -68,8 +68,10 @@ def test_pod_that_comes_back_to_the_draining_node_ends_with_it(
     node = make_node("a", FLEET, created_at=ago(2 * DAY), annotations=began, taints=(taint,))
     agent = on("a", "agent", tolerations=tolerations, created_at=ago(born))
     made = planned(FLEET, node, agent, make_node("b", FLEET), on("b"))
-    ended = [each for each in made.actions if isinstance(each, TerminateInstance)]
-    assert [each.stuck_terminating for each in ended] == ([(agent.key,)] if ends else [])
+    ended = [action for action in made.actions if isinstance(action, TerminateInstance)]
+    assert [terminate_instance.stuck_terminating for terminate_instance in ended] == (
+        [(agent.key,)] if ends else []
+    )
     assert told(made, EvictPod) == ([] if ends else ["agent"])
 
 
@@ -82,5 +84,5 @@ def test_pod_that_was_deleted_with_a_longer_grace_period_is_deleted_once_more(
     """`kubectl delete pod --grace-period` takes any number, and kept an expired node for years."""
     slow = on("a", "slow", deleting=True, deletion_at=ago(-left))
     made = planned(FLEET, kept_for(3 * HOUR), slow, make_node("b", FLEET), on("b"))
-    assert [each.pod.name for each in made.actions if isinstance(each, DeletePod)] == gone
+    assert [action.pod.name for action in made.actions if isinstance(action, DeletePod)] == gone
     assert kept(made).get("a") == (None if gone else "deleting")

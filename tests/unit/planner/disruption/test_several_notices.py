@@ -64,7 +64,7 @@ def lived(node: Node, *arrivals: Sequence[Notice]) -> tuple[Node, tuple[Notice, 
         made = plan(seen(node, full("a"), notices=held), SETTINGS)
         node = after(node, made)
         done = settled_messages(made.notices)
-        held = tuple(each for each in held if each.message not in done)
+        held = tuple(notice for notice in held if notice.message not in done)
     return node, held
 
 

@@ -187,7 +187,7 @@ def test_pods_that_would_come_to_an_on_demand_node_with_headroom_stay(
     ]
     room = Headroom(sector="primary", cpu_milli=3200, memory_bytes=2**30)
     made = planned(settings(fleets=(plain, SPOT), headroom=(room,)), *objects)
-    assert [each.missing for each in made.headroom] == [0]
+    assert [headroom_plan.missing for headroom_plan in made.headroom] == [0]
     assert begun(made) == []
     assert stays(made)["a"] == "not-preferred"
 

@@ -49,7 +49,9 @@ def test_pod_that_prefers_another_on_demand_node_stays(
         on("s", "web-1", cpu="500m", labels=labels),
         on("b", "kept", cpu="1", annotations=FrozenMap({DO_NOT_DISRUPT: "true"})),
     )
-    assert [each.node for each in made.actions if begins_drain(each)] == (["a"] if goes else [])
+    assert [action.node for action in made.actions if begins_drain(action)] == (
+        ["a"] if goes else []
+    )
     codes = [each.code for each in made.kept if each.node == "a"]
     assert codes == ([] if goes else ["not-preferred"])
 
@@ -67,7 +69,7 @@ def test_node_that_was_emptied_is_no_less_preferred_for_having_two_taints() -> N
         on("a", "web-0", cpu="500m", labels=labels, **BOTH),
         on("s", "web-1", cpu="500m", labels=labels),
     )
-    assert [each.node for each in made.actions if begins_drain(each)] == []
+    assert [action.node for action in made.actions if begins_drain(action)] == []
     assert [each.code for each in made.kept if each.node == "a"] == ["not-preferred"]
 
 
@@ -91,7 +93,7 @@ def test_node_that_loses_our_soft_taint_when_another_is_emptied_counts_without_i
         on("a", "web-0"),
         on("s", "web-1"),
     )
-    assert [each.node for each in made.actions if begins_drain(each)] == goes
-    assert not [each for each in made.actions if isinstance(each, UntaintNode)]
+    assert [action.node for action in made.actions if begins_drain(action)] == goes
+    assert not [action for action in made.actions if isinstance(action, UntaintNode)]
     codes = [each.code for each in made.kept if each.node == "a"]
     assert codes == ([] if goes else ["not-preferred"])

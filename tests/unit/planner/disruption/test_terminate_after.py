@@ -178,7 +178,7 @@ def test_time_stands_still_until_the_node_is_emptied(others: list[Node | Pod], c
 def test_time_begins_again_before_the_pods_are_evicted() -> None:
     """A crash in between left a drain that would delete pods a moment later."""
     made = planned(FLEET, blocked(HOUR), make_node("b", FLEET), on("a"), on("b"))
-    kinds = [type(each) for each in made.actions]
+    kinds = [type(action) for action in made.actions]
     assert kinds == [TaintNode, AnnotateNode, AnnotateNode, EvictPod]
 
 

@@ -260,7 +260,9 @@ def test_resume_ends_the_rest_of_an_update_of_which_no_other_node_can_be_replace
     assert state(made_of(*objects, new="c", fleet_states=PROVEN)) == "resting"
     resumed = (FLEET.name,)
     made = made_of(*objects, new="c", fleet_states=PROVEN, resumed_updates=resumed)
-    assert [(each.done, each.because) for each in made.resumes] == [(True, "its rest is over")]
+    assert [(resume.done, resume.because) for resume in made.resumes] == [
+        (True, "its rest is over")
+    ]
     gone = {(name, key) for name, key, value in annotations_set(made) if value is None}
     assert gone == {("a", "replacement-asked"), ("a", "drain-failed")}
     later = [replace(nodes[0], annotations=FrozenMap({})), *objects[1:]]

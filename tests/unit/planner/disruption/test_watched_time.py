@@ -24,7 +24,9 @@ Saved = tuple[SavedFleetState, ...]
 
 def noted(states: Saved) -> tuple[float | None, float | None, bool]:
     """For how many seconds the version is watched, how long ago last, and whether it is proven."""
-    (saved,) = [each for each in states if each.canary_version == NEW]
+    (saved,) = [
+        saved_fleet_state for saved_fleet_state in states if saved_fleet_state.canary_version == NEW
+    ]
     times = (saved.canary_since, saved.canary_seen_at)
     since, seen = (None if at is None else (NOW - at).total_seconds() for at in times)
     return since, seen, saved.canary_proven

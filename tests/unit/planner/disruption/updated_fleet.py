@@ -102,7 +102,7 @@ def made_of(
     ]
     more: list[Instance] = changed.pop("more", [])
     settings = make_settings(fleet, *beside, rolling_update=rules, **changed.pop("settings", {}))
-    more = [replace(each, fleet_id=lives[fleet.name].id) for each in more]
+    more = [replace(instance, fleet_id=lives[fleet.name].id) for instance in more]
     cloud = make_cloud(*lives.values(), instances=[*instances, *more], instances_known=True)
     at = changed.pop("at", NOW)
     known = {**kept_proof(*lives.values()), **changed}

@@ -87,7 +87,7 @@ def test_fallback_of_every_spot_fleet_that_keeps_the_pod_off_is_named() -> None:
     cloud = make_cloud(make_fleet(FLEET, **errors), make_fleet(LARGE, **errors), make_fleet(STEADY))
     snapshot = make_snapshot(make_pod(), cloud=cloud)
     found = of_pod(snapshot, make_settings(FLEET, LARGE, STEADY))
-    (answer,) = (each for each in found.fleets if each.fleet == STEADY.name)
+    (answer,) = (fleet for fleet in found.fleets if fleet.fleet == STEADY.name)
     assert answer.ways == (
         (
             "set `spot_fallback: on-demand` on primary-small",

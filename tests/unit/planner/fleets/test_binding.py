@@ -235,7 +235,7 @@ def test_limit_of_an_hour_holds_over_plans_and_restarts() -> None:
     made = with_node(8, stuck_ends=before, settings=limits)
     assert ended(made) == ["i-0", "i-1"]
     assert len(made.stuck_ends) == 6
-    old = tuple(replace(each, at=ago(3601)) for each in before)
+    old = tuple(replace(stuck_end, at=ago(3601)) for stuck_end in before)
     assert len(ended(with_node(8, stuck_ends=old, settings=limits))) == 5
 
 

@@ -66,12 +66,15 @@ def planned(
     pod = make_pod(requests={device: 1})
     snapshot = make_snapshot(node, pod, cloud=make_cloud(*groups, instances=instances))
     made = plan(snapshot, settings)
-    return [each.node for each in made.placements], list(raised(made))
+    return [placement.node for placement in made.placements], list(raised(made))
 
 
 def test_node_of_a_found_group_has_the_devices_of_its_type_before_they_register() -> None:
     """The pod that it was launched for would get a second node of a more expensive group."""
-    types = {each.name: each for each in (machine("cheap.type", "1"), machine("dear.type", "3"))}
+    types = {
+        instance_type.name: instance_type
+        for instance_type in (machine("cheap.type", "1"), machine("dear.type", "3"))
+    }
     settings = make_settings(discovery=Discovery(types=types))
     groups = group("cheap", 1), group("dear", 0)
     assert planned(settings, young(), GPU, *groups) == (["new"], [])

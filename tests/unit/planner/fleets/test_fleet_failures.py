@@ -309,7 +309,9 @@ def test_node_that_nobody_shows_is_no_member_by_its_label_while_a_provider_is_si
         make_snapshot(own, stray, lost, *pods, waits, cloud=cloud), make_settings(group, fleet)
     )
     assert [(f.fleet, f.joined) for f in made.fleets] == [("grouped-a", 0), ("second-b", 1)]
-    assert not {each.node for each in made.actions if isinstance(each, TaintNode | DeleteNode)}
+    assert not {
+        action.node for action in made.actions if isinstance(action, TaintNode | DeleteNode)
+    }
 
 
 def test_nodes_in_standby_are_not_counted_while_ec2_fleets_are_silent() -> None:
@@ -319,7 +321,7 @@ def test_nodes_in_standby_are_not_counted_while_ec2_fleets_are_silent() -> None:
     nodes = [make_node(f"n{i}", group) for i in range(3)]
     cloud = make_cloud(
         live,
-        instances=[make_instance(each, live, set_aside=each is not nodes[0]) for each in nodes],
+        instances=[make_instance(node, live, set_aside=node is not nodes[0]) for node in nodes],
         regions=frozenset(),
         silent=frozenset({HOME}),
         answered_in_part=frozenset({("asg", HOME)}),

@@ -56,7 +56,7 @@ def found(*instances: Instance, objects: tuple[Any, ...] = (), **changed: Any) -
 
 def names(orphans: Orphans) -> list[str]:
     """The instances that are orphans."""
-    return [each.instance.id for each in orphans.found]
+    return [orphan.instance.id for orphan in orphans.found]
 
 
 def test_orphans_are_those_of_ec2_fleets_alone_sorted_by_id() -> None:
@@ -132,7 +132,7 @@ def protected(cloud: CloudState | None) -> list[str]:
     """Which of three remembered instances may still exist: one lives, one is gone, one unknown."""
     known = tuple(ProtectedInstance(instance=InstanceId(i), at=ago(60)) for i in "abc")
     found = still_protected(make_snapshot(cloud=cloud, protected_instances=known))
-    return [each.instance for each in found]
+    return [protected_instance.instance for protected_instance in found]
 
 
 def test_refusal_of_ec2_is_remembered_while_the_instance_may_exist() -> None:
@@ -190,7 +190,7 @@ def begun(lost_seconds: float = 9000, launched: float = 9000, **changed: Any) ->
     cloud = make_cloud(LIVE, instances=[left("i-a", launched_at=ago(launched))])
     lost = replace(LOST, since=ago(lost_seconds))
     made = plan(make_snapshot(node, cloud=cloud, lost_fleets=(lost,), **kept_proof(LIVE)), SETTINGS)
-    return [str(each.node) for each in made.actions if isinstance(each, TaintNode)]
+    return [str(action.node) for action in made.actions if isinstance(action, TaintNode)]
 
 
 def test_node_of_a_lost_fleet_is_drained_only_if_that_is_certain() -> None:

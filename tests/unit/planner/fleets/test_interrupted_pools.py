@@ -48,7 +48,7 @@ def bought(
 
 def made_for(*fleets: FleetSettings, pods: int, pools: tuple[InterruptedPool, ...]) -> Plan:
     """The plan for pods that need a node each."""
-    cloud = make_cloud(*(make_fleet(each) for each in fleets))
+    cloud = make_cloud(*(make_fleet(fleet) for fleet in fleets))
     waiting = make_pods(pods, cpu="3")
     return plan(
         make_snapshot(*waiting, cloud=cloud, interrupted_pools=pools), make_settings(*fleets)

@@ -337,7 +337,7 @@ def test_nodes_of_unknown_types_are_priced_by_what_nodes_of_the_fleet_offer(
     snapshot = make_snapshot(make_pod(), busy, full, cloud=cloud)
     made = plan(snapshot, make_settings(unknown, known))
     assert float(made.cost.hourly_usd_before) == pytest.approx(64 * 0.035 + 256 * 0.0045)
-    assert [each.fleet for each in made.fleets if each.target > each.current] == [known.name]
+    assert [fleet.fleet for fleet in made.fleets if fleet.target > fleet.current] == [known.name]
 
 
 @pytest.mark.parametrize(

@@ -281,7 +281,7 @@ def test_pod_that_no_kubelet_took_keeps_no_orphan() -> None:
     """Anybody may write the name of a node that there is not into a pod."""
     ghost = make_pod(node="unlisted", phase="Pending")
     snapshot = snapshot_of(ghost, cloud=cloud_of(orphan()), lost_fleets=(LOST,))
-    assert [type(each) for each in plan(snapshot, SETTINGS).actions] == [TerminateInstance]
+    assert [type(action) for action in plan(snapshot, SETTINGS).actions] == [TerminateInstance]
 
 
 def test_orphan_is_explained_as_ours() -> None:

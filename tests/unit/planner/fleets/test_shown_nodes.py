@@ -230,7 +230,10 @@ def test_new_launch_template_forgets_what_nodes_of_the_old_one_were() -> None:
 def test_nothing_is_kept_of_nodes_without_labels_of_their_own() -> None:
     """The Lease would be filled with what says nothing."""
     kept = remembered((worker("a", None), "2"))
-    assert [(dict(each.node_labels), each.node_template) for each in kept] == [({}, "")]
+    assert [
+        (dict(saved_fleet_state.node_labels), saved_fleet_state.node_template)
+        for saved_fleet_state in kept
+    ] == [({}, "")]
 
 
 HARDWARE = {f"feature.node.kubernetes.io/cpu-cpuid.F{n:02}": "true" for n in range(40)}

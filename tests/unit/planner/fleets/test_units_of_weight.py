@@ -42,7 +42,7 @@ def planned(*objects: Node | Pod, weight: int = 4, **changed: Any) -> Plan:
 def test_instances_are_counted_and_priced_and_nothing_is_said_to_launch() -> None:
     """One node that weighs 4 is 0.25 USD an hour, and three more never come."""
     made = planned()
-    (shown,) = (each for each in made.fleets if each.fleet == SMALL.name)
+    (shown,) = (fleet for fleet in made.fleets if fleet.fleet == SMALL.name)
     assert (shown.current, shown.target, shown.joined, shown.launching) == (1, 1, 1, 0)
     assert (made.cost.hourly_usd_before, made.cost.hourly_usd_after) == (0.25, 0.25)
     assert made.actions == ()
@@ -52,7 +52,7 @@ def test_pods_are_not_promised_to_nodes_that_never_come() -> None:
     """They would wait for ever for what is only a weight."""
     made = planned(make_pod("waits", cpu=3, sector="primary"))
     assert not made.placements
-    assert [each.pod.name for each in made.unplaceable] == ["waits"]
+    assert [unplaceable.pod.name for unplaceable in made.unplaceable] == ["waits"]
 
 
 @pytest.mark.parametrize("weight", [1, 4])
@@ -78,5 +78,5 @@ def test_it_is_held_at_no_minimum() -> None:
     )
     node = make_node("n0", three)
     made = plan(make_snapshot(node, cloud=make_cloud_of((node,), live)), make_settings(three))
-    assert [(each.joined, each.min) for each in made.fleets] == [(1, 0)]
+    assert [(fleet.joined, fleet.min) for fleet in made.fleets] == [(1, 0)]
     assert made.actions == ()

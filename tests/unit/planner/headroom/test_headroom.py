@@ -58,7 +58,7 @@ def planned(*objects: Any, headroom: Headroom = FOUR_CPU, target: int = 0, **cha
 
 def missing(made: Plan) -> list[int]:
     """Missing pieces by item."""
-    return [each.missing for each in made.headroom]
+    return [headroom_plan.missing for headroom_plan in made.headroom]
 
 
 def begun(made: Plan) -> list[str]:
@@ -130,7 +130,7 @@ def test_no_pod_is_moved_into_headroom() -> None:
 def test_it_is_kept_in_the_fewest_pieces_that_nodes_hold(headroom: Headroom, pieces: int) -> None:
     """A pod of 16 CPU would not find 16 free CPU on four nodes."""
     made = planned(headroom=headroom, fleets=(FLEET, LARGE))
-    assert [each.pieces for each in made.headroom] == [pieces]
+    assert [headroom_plan.pieces for headroom_plan in made.headroom] == [pieces]
     assert missing(made) == [0]
 
 
@@ -221,7 +221,7 @@ def test_pods_that_get_no_place_ask_for_no_headroom() -> None:
     made = planned(*served, *astray, headroom=TENTH)
     assert len(made.unplaceable) == 400
     assert raises(made) == raises(planned(*served, headroom=TENTH))
-    assert [each.pieces for each in made.headroom] == [1]
+    assert [headroom_plan.pieces for headroom_plan in made.headroom] == [1]
 
 
 @pytest.mark.parametrize("cpu", ["1000000", "9000000000000000"])
@@ -229,7 +229,7 @@ def test_pod_of_any_size_ends_no_plan(cpu: str) -> None:
     """A tenth of eight exbibytes was looked for in pieces, which took terabytes of memory."""
     made = planned(make_pod("large", cpu=cpu, memory="7Ei"), make_pod(cpu=2), headroom=TENTH)
     assert [u.pod.name for u in made.unplaceable] == ["large"]
-    assert [each.pieces for each in made.headroom] == [1]
+    assert [headroom_plan.pieces for headroom_plan in made.headroom] == [1]
 
 
 def test_more_headroom_than_any_cluster_has_is_missing() -> None:
@@ -312,7 +312,7 @@ def test_two_items_of_headroom_are_not_bought_again_while_nodes_launch() -> None
     made = plan(first, settings)
     again = plan(asked_for(first, made), settings)
     assert raises(again) == {}
-    assert [each.asked for each in again.headroom] == ["1 node", "3 CPU and 8Gi"]
+    assert [headroom_plan.asked for headroom_plan in again.headroom] == ["1 node", "3 CPU and 8Gi"]
     assert missing(made) == missing(again) == [0, 0]
 
 
@@ -335,7 +335,7 @@ def test_pod_that_gets_no_place_does_not_let_headroom_be_bought_again(
     asked = bought["primary-small", HOME]
     again = planned(*crowd(seed), stuck, headroom=headroom, target=asked, fleets=fleets)
     assert (raises(again), missing(again)) == ({}, [0])
-    assert [each.pod.name for each in again.unplaceable] == ["stuck"]
+    assert [unplaceable.pod.name for unplaceable in again.unplaceable] == ["stuck"]
 
 
 EXPIRING = make_fleet_settings(cpu=4, expire_after_seconds=3600)

@@ -31,7 +31,10 @@ def test_headroom_without_a_group_is_reported() -> None:
     items = tuple(replace(item, sector="") for item in ITEMS)
     settings = make_settings(discovery=Discovery(types={}), headroom=items)
     made = plan(make_snapshot(cloud=make_cloud()), settings)
-    told = [(each.asked, each.pieces, each.missing, each.because) for each in made.headroom]
+    told = [
+        (headroom_plan.asked, headroom_plan.pieces, headroom_plan.missing, headroom_plan.because)
+        for headroom_plan in made.headroom
+    ]
     assert told == [
         ("4 CPU and 8Gi", 1, 1, "no group is available"),
         ("3 nodes", 3, 3, "no group is available"),
@@ -44,8 +47,11 @@ def test_headroom_of_nodes_of_which_nothing_is_known_is_reported() -> None:
     fleet = make_fleet_settings(options=(unknown,))
     settings = make_settings(fleet, headroom=ITEMS)
     made = plan(make_snapshot(cloud=make_cloud(make_fleet(fleet))), settings)
-    assert [(each.pieces, each.missing) for each in made.headroom] == [(1, 1), (3, 3)]
-    assert {each.because for each in made.headroom} == {
+    assert [(headroom_plan.pieces, headroom_plan.missing) for headroom_plan in made.headroom] == [
+        (1, 1),
+        (3, 3),
+    ]
+    assert {headroom_plan.because for headroom_plan in made.headroom} == {
         "no new node of its fleets is known to have room for it"
     }
 
@@ -58,10 +64,13 @@ def test_headroom_of_a_sector_whose_fleets_are_to_go_is_reported(*, departing: b
     settings = make_settings(fleet, headroom=items)
     live = make_cloud(make_fleet(fleet, 1))
     idle = plan(make_snapshot(cloud=live), settings)
-    assert [bool(each.missing) for each in idle.headroom] == [departing, departing]
+    assert [bool(headroom_plan.missing) for headroom_plan in idle.headroom] == [
+        departing,
+        departing,
+    ]
     node, pod = make_node("n", fleet), make_pod("p", node="n", cpu=3)
     used = plan(make_snapshot(node, pod, cloud=live), settings)
-    assert [bool(each.missing) for each in used.headroom] == [departing] * 3
-    assert {each.because for each in used.headroom} == (
+    assert [bool(headroom_plan.missing) for headroom_plan in used.headroom] == [departing] * 3
+    assert {headroom_plan.because for headroom_plan in used.headroom} == (
         {"no fleet of the sector is available"} if departing else {""}
     )

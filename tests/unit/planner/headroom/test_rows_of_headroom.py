@@ -107,7 +107,7 @@ def test_consolidation_moves_headroom_to_a_cheaper_node(
     """Nothing else ends a node that holds headroom alone: it cost three times as much for good."""
     made = planned(make_node("dear", STEADY), **changed)
     assert raised(made) == ([(SPOT.name, 0, 1)] if asks else [])
-    assert [each.missing for each in made.headroom] == [0]
+    assert [headroom_plan.missing for headroom_plan in made.headroom] == [0]
 
 
 def test_a_node_that_may_not_be_ended_keeps_the_headroom() -> None:
@@ -141,7 +141,7 @@ def test_headroom_stays_where_something_else_keeps_its_node(
     """A cheaper node was paid for beside it, for as long as that lasted."""
     made = planned(make_node("dear", STEADY), *beside, consolidation=True, **changed)
     assert raised(made) == []
-    assert [each.missing for each in made.headroom] == [0]
+    assert [headroom_plan.missing for headroom_plan in made.headroom] == [0]
 
 
 def test_as_many_pieces_move_as_the_cheaper_fleet_has_room_for() -> None:
@@ -152,7 +152,7 @@ def test_as_many_pieces_move_as_the_cheaper_fleet_has_room_for() -> None:
     for fleet, most in ((SPOT, 2), (limited, 1)):
         made = planned(*nodes, fleets=(fleet, STEADY), headroom=two, consolidation=True)
         assert raised(made) == [(SPOT.name, 0, most)]
-        assert [each.missing for each in made.headroom] == [0]
+        assert [headroom_plan.missing for headroom_plan in made.headroom] == [0]
 
 
 def error(seconds: float) -> tuple[SavedFleetState, ...]:

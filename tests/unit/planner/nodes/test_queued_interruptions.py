@@ -34,7 +34,10 @@ def notice(kind: Any, instance: str = "i-a", **changed: Any) -> Notice:
 def told(*notices: Notice, rebalance: bool = True) -> dict[str, list[str]]:
     """The actions that the queue tells, by instance."""
     found = queued_interruptions(notices, NOW, rebalance=rebalance)
-    return {str(name): [each.action for each in several] for name, several in found.items()}
+    return {
+        str(name): [interruption_notice.action for interruption_notice in several]
+        for name, several in found.items()
+    }
 
 
 def test_messages_about_something_else_hide_no_interruption() -> None:

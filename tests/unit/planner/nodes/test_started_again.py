@@ -50,7 +50,7 @@ def planned(started_seconds_ago: float, *, waiting: int = 1, **changed: Any) -> 
 
 def ends(made: Plan) -> list[str]:
     """Why instances are ended."""
-    return [each.because for each in made.actions if isinstance(each, TerminateInstance)]
+    return [action.because for action in made.actions if isinstance(action, TerminateInstance)]
 
 
 @pytest.mark.parametrize("state", ["pending", "running"])

@@ -77,7 +77,7 @@ def test_startup_taint_that_the_config_names_is_one() -> None:
     assert raised(planned(OWN, OWN)) == [("workers", 0, 1)]
     refused = planned(OWN)
     assert raised(refused) == []
-    assert [r.code for each in refused.unplaceable for r in each.reasons] == ["taint"]
+    assert [r.code for unplaceable in refused.unplaceable for r in unplaceable.reasons] == ["taint"]
 
 
 @pytest.mark.parametrize(("key", "named"), [(OWN, {OWN}), *((key, set()) for key in KNOWN)])

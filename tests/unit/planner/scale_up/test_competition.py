@@ -252,8 +252,8 @@ def test_followers_are_asked_again_only_once_their_leader_has_a_place(
     """A chain through hundreds of sets of sectors would be bought for link by link, all of it."""
     asked = count_purchases(monkeypatch)
     sectors = [f"s{number}" for number in range(5)]
-    fleets = [make_fleet_settings(sector=each, zone="us-west-2a") for each in sectors]
-    sets = [each for size in (3, 2, 1) for each in combinations(sectors, size)]
+    fleets = [make_fleet_settings(sector=sector, zone="us-west-2a") for sector in sectors]
+    sets = [combination for size in (3, 2, 1) for combination in combinations(sectors, size)]
     pods = [
         make_pod(
             f"p{number}",

@@ -158,7 +158,7 @@ def test_purchase_of_free_nodes_is_not_repeated_while_they_launch(
         make_pod(f"p{n}", cpu=f"{700 + 130 * (n % 9)}m", memory=f"{500 + n}Mi") for n in range(40)
     ]
     settings = make_settings(*fleets)
-    before = make_snapshot(*pods, cloud=make_cloud(*(make_fleet(each, 0) for each in fleets)))
+    before = make_snapshot(*pods, cloud=make_cloud(*(make_fleet(fleet, 0) for fleet in fleets)))
     made = plan(before, settings)
     launched = asked_for(before, made)
     assert bought(plan(launched, settings)) == 0

@@ -315,5 +315,5 @@ def test_group_that_no_money_is_left_for_uses_the_room_there_is() -> None:
     cloud = make_cloud_of((node,), make_fleet(fleet, 1))
     settings = make_settings(fleet, usd_per_hour_max=0.12)
     made = plan(make_snapshot(*group, node, running, cloud=cloud), settings)
-    assert {each.node for each in made.placements} == {"n"}
+    assert {placement.node for placement in made.placements} == {"n"}
     assert len(made.unplaceable) == 2

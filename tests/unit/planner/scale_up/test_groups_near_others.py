@@ -202,7 +202,9 @@ def test_pod_that_counts_itself_follows_another_that_has_its_place_after_it(
     """
     group = {"team": "t"}
     settings = fleet(A), fleet(B)
-    full, free = (make_node(f"n-{each.zone}", each, zone=each.zone) for each in settings)
+    full, free = (
+        make_node(f"n-{setting.zone}", setting, zone=setting.zone) for setting in settings
+    )
     runs = make_pod("c", cpu="3500m", labels=group, node=full.name)
     leads = make_pod("a", cpu="1500m", labels=group, node_selector={ZONE: B})
     rule = (near(key, **group),)

@@ -88,7 +88,9 @@ def test_node_in_service_still_leaves_beside_one_in_standby() -> None:
     """One node in standby would keep all the others."""
     made = planned(group(1), cordoned(), make_node("b", SMALL, draining=True))
     ended = [a for a in made.actions if isinstance(a, TerminateInstance)]
-    assert [(each.node, each.decrement) for each in ended] == [("b", True)]
+    assert [
+        (terminate_instance.node, terminate_instance.decrement) for terminate_instance in ended
+    ] == [("b", True)]
 
 
 def test_minimum_keeps_the_last_node_in_service() -> None:

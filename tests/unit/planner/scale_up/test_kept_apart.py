@@ -71,7 +71,7 @@ def test_pod_that_fits_nowhere_keeps_nobody_apart() -> None:
     other = make_pod("other", cpu=1, node_selector={ZONE: ZONES[1]})
     bad = make_pod("bad", cpu=99, pod_anti_affinity=(near(ZONE, app="web"),))
     made = plan(make_snapshot(*web, other, bad), make_settings(*two))
-    assert [each.pod.name for each in made.unplaceable] == ["bad"]
+    assert [unplaceable.pod.name for unplaceable in made.unplaceable] == ["bad"]
     assert bought(made) == [0, 1]
 
 

@@ -34,7 +34,7 @@ from tests.unit.planner.placed import places, raises
 def _launched(pods: Sequence[Pod], fleets: Sequence[FleetSettings], **limits: Any) -> Snapshot:
     """Right after the first plan: its nodes are on their way, and no pod is bound."""
     settings = make_settings(*fleets, **limits)
-    before = make_snapshot(*pods, cloud=make_cloud(*(make_fleet(each, 0) for each in fleets)))
+    before = make_snapshot(*pods, cloud=make_cloud(*(make_fleet(fleet, 0) for fleet in fleets)))
     return asked_for(before, plan(before, settings))
 
 
@@ -55,7 +55,7 @@ def test_purchase_is_not_repeated_while_its_nodes_launch(seed: int) -> None:
     """Each plan until the nodes have joined would buy a few more."""
     pods, fleets = dozen(seed)
     again = plan(_launched(pods, fleets), make_settings(*fleets))
-    assert [each for each in again.actions if isinstance(each, SetCapacity)] == []
+    assert [action for action in again.actions if isinstance(action, SetCapacity)] == []
     assert len(places(again)) == len(pods)
 
 
@@ -75,7 +75,7 @@ def test_purchase_for_pods_of_many_rules_is_not_repeated(seed: int) -> None:
         for number, pod in enumerate(pods)
     )
     again = plan(_launched(pods, fleets), make_settings(*fleets))
-    assert [each for each in again.actions if isinstance(each, SetCapacity)] == []
+    assert [action for action in again.actions if isinstance(action, SetCapacity)] == []
     assert len(places(again)) == len(pods)
 
 
@@ -126,7 +126,7 @@ def test_pod_that_nothing_can_serve_leaves_the_others_their_places(seed: int) ->
     pods, fleets = dozen(seed)
     made = plan(_launched((*pods, make_pod("huge", cpu=64)), fleets), make_settings(*fleets))
     assert raises(made) == {}
-    assert [each.pod.name for each in made.unplaceable] == ["huge"]
+    assert [unplaceable.pod.name for unplaceable in made.unplaceable] == ["huge"]
 
 
 def test_pods_of_two_sectors_find_their_places_each_in_its_own() -> None:

@@ -64,7 +64,7 @@ def test_pods_of_several_sizes_near_daemons_are_bought_for_together() -> None:
     snapshot = make_snapshot(*pods, daemon_sets=(cache(),))
     made = plan(snapshot, make_settings(small, large))
     assert made.unplaceable == ()
-    assert {each.fleet: each.target for each in made.fleets}["primary-large"] == 1
+    assert {fleet.fleet: fleet.target for fleet in made.fleets}["primary-large"] == 1
 
 
 def test_pods_near_daemons_that_new_nodes_lack_wait() -> None:
@@ -87,7 +87,7 @@ def test_no_node_is_bought_for_pods_that_a_daemon_keeps_away() -> None:
     daemon = cache(pod_anti_affinity=(apart,))
     made = planned(daemon, make_pod("web", labels={"app": "web"}), make_pod("other"))
     assert made.fleets[0].target == 1
-    assert [each.pod.name for each in made.unplaceable] == ["web"]
+    assert [unplaceable.pod.name for unplaceable in made.unplaceable] == ["web"]
 
 
 def test_labels_of_daemons_are_read_from_their_pods_where_nothing_else_says() -> None:
@@ -138,7 +138,7 @@ def test_fleet_whose_daemons_suit_the_pods_serves_them(
     snapshot = make_snapshot(*pods, daemon_sets=(daemon,))
     made = plan(snapshot, make_settings(CHEAP, DEAR, raise_limits=limits))
     assert made.unplaceable == ()
-    assert {each.fleet: each.target for each in made.fleets} == {CHEAP.name: 0, DEAR.name: 1}
+    assert {fleet.fleet: fleet.target for fleet in made.fleets} == {CHEAP.name: 0, DEAR.name: 1}
 
 
 def test_bound_and_reasons_know_what_daemons_keep_off() -> None:

@@ -123,7 +123,7 @@ def test_quarantine_lasts_over_cycles_and_restarts() -> None:
 def test_kind_of_pods_is_known_by_what_decides_their_place(*, ends: bool) -> None:
     """A new field of every spec let each quarantine go when the program was upgraded."""
     made = planned(replace(POD, spec=replace(POD.spec, ends_by_itself=ends)))
-    assert [each.demand for each in made.demands] == ["84ed621cbbaf8d22"]
+    assert [demand.demand for demand in made.demands] == ["84ed621cbbaf8d22"]
 
 
 def test_changed_pods_are_tried_again() -> None:

@@ -90,7 +90,7 @@ def test_pods_that_stay_on_new_nodes_keep_their_room_there() -> None:
     assert made.unplaceable == ()
     asked = {pod.key: pod.spec.requests["cpu"] for pod in (*first, *later)}
     taken: dict[tuple[object, ...], int] = {}
-    for each in made.placements:
-        place = (each.node, each.fleet, each.new_node)
-        taken[place] = taken.get(place, 0) + asked[each.pod]
+    for placement in made.placements:
+        place = (placement.node, placement.fleet, placement.new_node)
+        taken[place] = taken.get(place, 0) + asked[placement.pod]
     assert max(taken.values()) <= 8_000

@@ -52,7 +52,7 @@ def test_followers_of_many_nodes_have_room(replicas: int) -> None:
     too_small = [name for name, place in places(made).items() if place[0] == "primary-two"]
     assert not too_small
     # Those beyond what one plan buys may wait, but together.
-    waiting = Counter(each.pod.name.partition("-")[2] for each in made.unplaceable)
+    waiting = Counter(unplaceable.pod.name.partition("-")[2] for unplaceable in made.unplaceable)
     assert set(waiting.values()) <= {2}
 
 
@@ -76,7 +76,7 @@ def test_small_groups_are_not_torn() -> None:
         for k, cpu in enumerate(group)
     ]
     made = plan(make_snapshot(*pods), make_settings(*fleets))
-    assert [each.pod.name for each in made.unplaceable] == []
+    assert [unplaceable.pod.name for unplaceable in made.unplaceable] == []
 
 
 @pytest.mark.parametrize("replicas", [2, 8])
@@ -94,7 +94,7 @@ def test_followers_that_are_spread_over_zones_get_nodes_in_each(replicas: int) -
         for pod in store_and_web(replicas)
     ]
     there = [make_node(each.name, each, zone=each.zone) for each in zones[:2]]
-    used = [make_pod(f"used-{each.name}", node=each.name, cpu="3800m") for each in there]
+    used = [make_pod(f"used-{node.name}", node=node.name, cpu="3800m") for node in there]
     made = plan(make_snapshot(*there, *used, *spread_webs), make_settings(*zones))
     assert made.unplaceable == ()
     nodes = [place for name, place in places(made).items() if name.startswith("web")]

@@ -151,7 +151,7 @@ def test_items_of_headroom_share_the_limit_of_one_plan() -> None:
     """Each would have the whole of it, and ten items ten times as many nodes."""
     made = with_headroom(3, 3, nodes_per_cycle=4)
     assert (asked(made), raises(made)) == (4, {("primary-small", "us-west-2"): 4})
-    assert [each.missing for each in made.headroom] == [0, 2]
+    assert [headroom_plan.missing for headroom_plan in made.headroom] == [0, 2]
     assert "raise_limits" in made.headroom[1].because
     assert asked(with_headroom(3, 3, hourly_usd_per_cycle=Decimal("0.45"))) == 4
 
@@ -175,7 +175,7 @@ def test_pods_come_before_headroom_within_one_limit() -> None:
     """Room for pods to come would keep those that are there waiting."""
     made = with_headroom(5, pods=3, nodes_per_hour=4)
     assert (asked(made), codes(made)) == (4, set())
-    assert [each.missing for each in made.headroom] == [4]
+    assert [headroom_plan.missing for headroom_plan in made.headroom] == [4]
 
 
 def test_headroom_changes_nothing_about_what_pods_must_cost_at_least() -> None:

@@ -23,7 +23,7 @@ FLEET = make_fleet_settings()
 
 def only(made: Plan) -> SetCapacity:
     """The only raise."""
-    (found,) = (each for each in made.actions if isinstance(each, SetCapacity))
+    (found,) = (action for action in made.actions if isinstance(action, SetCapacity))
     return found
 
 

@@ -222,7 +222,7 @@ def test_headroom_opens_no_zone_while_pods_wait_for_their_nodes() -> None:
         for pod, name in zip(high(priority=-5), nodes, strict=True)
     ]
     made, _ = planned(at_work(IN_ANOTHER_SECTOR, (2, 2, 0), *running), settings)
-    assert [each.missing for each in made.headroom] == [0]
+    assert [headroom_plan.missing for headroom_plan in made.headroom] == [0]
 
 
 DEAR = fleet(A, cpu=4, price="0.80", sector="q")

@@ -201,7 +201,7 @@ def test_foreign_instances_are_left_out() -> None:
             instance_json("i-tagged", None, Tags=tags(cluster="analytics")),
         ),
     )
-    assert [each.id for each in state.instances] == ["i-tagged"]
+    assert [instance.id for instance in state.instances] == ["i-tagged"]
 
 
 def test_fleet_instances_answer_gives_membership() -> None:
@@ -210,7 +210,9 @@ def test_fleet_instances_answer_gives_membership() -> None:
     state = decode(
         {"Fleets": [fleet_json()]}, reservations(instance_json(fleet_id=None, Tags=[])), members
     )
-    assert [(each.id, each.fleet_id) for each in state.instances] == [("i-1", "fleet-1")]
+    assert [(instance.id, instance.fleet_id) for instance in state.instances] == [
+        ("i-1", "fleet-1")
+    ]
 
 
 def test_fleet_instances_answer_alone_lists_members_but_proves_nobody_gone() -> None:

@@ -139,8 +139,8 @@ def test_scheduled_change_is_reported_instances_that_it_still_concerns(
     """A cancelled change emptied its nodes, and one volume hid the instances beside it."""
     sent = {**HEALTH, "detail": {**HEALTH["detail"], **changed}}
     found = decode_message(MESSAGE, json.dumps(sent))
-    assert {each.instance: each.kind for each in found} == told
-    assert {each.at for each in found} <= {at(15), None}
+    assert {notice.instance: notice.kind for notice in found} == told
+    assert {notice.at for notice in found} <= {at(15), None}
 
 
 @pytest.mark.parametrize(

@@ -48,7 +48,7 @@ def test_words_of_a_failed_activity_stay_and_no_code_is_made_up(
 ) -> None:
     """The cause was `Failed`, or a lack of capacity that AWS had not spoken of."""
     answers = {"AutoScalingGroups": [group_json()]}, {"Activities": [failed_launch(words)]}
-    (fleet,) = decode_cloud([(HOME, each) for each in answers], cluster="analytics").fleets
+    (fleet,) = decode_cloud([(HOME, answer) for answer in answers], cluster="analytics").fleets
     (event,) = fleet.launch_errors
     assert event.code == code
     assert event.message == (kept or "UnfulfillableCapacity - ***")

@@ -29,7 +29,7 @@ def members(
     found = decode_cloud(
         [(HOME, each) for each in ({"AutoScalingGroups": [group]}, *answers)], cluster="analytics"
     )
-    return {each.id: each for each in found.instances}
+    return {instance.id: instance for instance in found.instances}
 
 
 @pytest.mark.parametrize(
@@ -64,8 +64,10 @@ def test_instances_of_a_warm_pool_are_set_aside(listed: bool) -> None:
         running("i-1"), running("i-2", "stopped"), running("i-3"), running("i-4", "pending")
     )
     found = members(answer, states=states, WarmPoolConfiguration={"PoolState": "Stopped"})
-    assert {key for key, each in found.items() if each.counts} == {"i-1"}
-    assert all(each.set_aside and each.protected for key, each in found.items() if key != "i-1")
+    assert {key for key, instance in found.items() if instance.counts} == {"i-1"}
+    assert all(
+        instance.set_aside and instance.protected for key, instance in found.items() if key != "i-1"
+    )
 
 
 def test_warm_instance_is_set_aside_without_the_pools_configuration() -> None:
@@ -75,10 +77,10 @@ def test_warm_instance_is_set_aside_without_the_pools_configuration() -> None:
         reservations(running("i-1"), running("i-2"), untagged, running("i-4", "pending")),
         states={"i-1": "InService", "i-2": "Warmed:Running", "i-3": "Warmed:Stopped"},
     )
-    assert {key for key, each in found.items() if each.counts} == {"i-1", "i-4"}
-    assert {key for key, each in found.items() if each.set_aside} == {"i-2", "i-3"}
+    assert {key for key, instance in found.items() if instance.counts} == {"i-1", "i-4"}
+    assert {key for key, instance in found.items() if instance.set_aside} == {"i-2", "i-3"}
     assert all(found[key].protected for key in ("i-2", "i-3"))
-    assert {each.fleet_id for each in found.values()} == {"workers"}
+    assert {instance.fleet_id for instance in found.values()} == {"workers"}
 
 
 def test_instance_that_a_group_does_not_list_yet_counts() -> None:
@@ -86,7 +88,7 @@ def test_instance_that_a_group_does_not_list_yet_counts() -> None:
     found = members(
         reservations(running("i-1"), running("i-2", "pending")), states={"i-1": "InService"}
     )
-    assert {key: each.counts for key, each in found.items()} == {"i-1": True, "i-2": True}
+    assert {key: instance.counts for key, instance in found.items()} == {"i-1": True, "i-2": True}
 
 
 def test_member_of_a_group_whose_pool_runs_is_as_old_as_its_activity_says() -> None:
@@ -103,7 +105,9 @@ def test_member_of_a_group_whose_pool_runs_is_as_old_as_its_activity_says() -> N
         states=dict.fromkeys(("i-1", "i-2"), "InService"),
         WarmPoolConfiguration={"PoolState": "Running"},
     )
-    launched = {name: each.launched_at and each.launched_at.hour for name, each in found.items()}
+    launched = {
+        name: instance.launched_at and instance.launched_at.hour for name, instance in found.items()
+    }
     assert launched == {"i-1": 12, "i-2": None}
 
 
@@ -130,5 +134,7 @@ def test_launch_of_an_instance_from_a_warm_pool_is_when_it_left_the_pool(status:
         {"Activities": activities},
         states=dict.fromkeys(names, "InService"),
     )
-    hours = {name: each.launched_at.hour for name, each in found.items() if each.launched_at}
+    hours = {
+        name: instance.launched_at.hour for name, instance in found.items() if instance.launched_at
+    }
     assert hours == {"i-1": 12 if status == "Failed" else 19, "i-2": 12, "i-3": 12}

@@ -19,7 +19,7 @@ from tests.unit.records.aws.aws_answers import (
 
 def decoded(*answers: Json) -> CloudState:
     """Answers of one region."""
-    return decode_cloud(((Region("us-west-2"), each) for each in answers), cluster="analytics")
+    return decode_cloud(((Region("us-west-2"), answer) for answer in answers), cluster="analytics")
 
 
 def test_every_launch_template_and_version_of_a_fleet_is_kept() -> None:
@@ -28,7 +28,7 @@ def test_every_launch_template_and_version_of_a_fleet_is_kept() -> None:
         {"LaunchTemplateId": template_id, "Version": version}
         for template_id, version in (("lt-1", "2"), ("lt-1", "1"), ("lt-1", "2"), ("lt-2", "1"))
     ]
-    configs = [{"LaunchTemplateSpecification": each} for each in specifications]
+    configs = [{"LaunchTemplateSpecification": specification} for specification in specifications]
     (fleet,) = decoded({"Fleets": [fleet_json(LaunchTemplateConfigs=configs)]}).fleets
     assert (fleet.launch_template_id, fleet.launch_template_version) == ("lt-1", "2")
     assert fleet.further_templates == (("lt-1", "1"), ("lt-2", "1"))
@@ -160,7 +160,7 @@ def test_other_instances_do_not_show_that_the_number_is_old(
 ) -> None:
     """Whoever went back to an earlier version had no rolling update any more."""
     state = named_by(word, **instance)
-    assert [each.launch_template_version for each in state.fleets] == ["7"]
+    assert [fleet.launch_template_version for fleet in state.fleets] == ["7"]
     assert state.ignored == ()
 
 

@@ -22,7 +22,7 @@ def read(text: str) -> Demand:
 
 def pods(text: str) -> list[PodDemand]:
     """Its rows."""
-    return [each for each in read(text).lines if isinstance(each, PodDemand)]
+    return [line for line in read(text).lines if isinstance(line, PodDemand)]
 
 
 def test_rows_are_pods_that_end_by_themselves() -> None:

@@ -254,7 +254,7 @@ def test_labels_of_nodes_that_are_gone_are_kept_before_those_that_nodes_show() -
     gone = replace(shown, fleet="a", nodes_gone_since=AT)
     several = [replace(shown, fleet=f"z-{n}") for n in range(100)]
     state = decode(lease(fleet_state=encode_fleet_state([gone, *several])))
-    kept = [each.fleet for each in state.fleet_states if each.node_labels]
+    kept = [fleet_state.fleet for fleet_state in state.fleet_states if fleet_state.node_labels]
     assert 1 < len(kept) < 100
     assert kept[0] == "a"
 
@@ -351,7 +351,7 @@ def decoded(*leases: dict[str, Any], namespace: str) -> ClusterState:
 def test_one_lease_in_files_counts_wherever_it_is() -> None:
     """Files of an install elsewhere are planned without naming its namespace."""
     state = decoded(lease_in("old", 3), namespace="ops")
-    assert [each.failures for each in state.fleet_states] == [3]
+    assert [fleet_state.failures for fleet_state in state.fleet_states] == [3]
     assert state.ignored == ()
 
 
@@ -360,7 +360,7 @@ def test_of_several_leases_only_that_of_the_install_counts(order: tuple[str, str
     """Anybody may make one in a namespace of his own, and say that no fleet is available."""
     leases = [lease_in(each, 1 if each == "ops" else 9) for each in order]
     state = decoded(*leases, namespace="ops")
-    assert [each.failures for each in state.fleet_states] == [1]
+    assert [fleet_state.failures for fleet_state in state.fleet_states] == [1]
     assert [(each.code, each.kind, each.count) for each in state.ignored] == [
         ("unused-kind", "Lease", 1)
     ]

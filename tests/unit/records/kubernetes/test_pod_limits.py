@@ -95,7 +95,9 @@ SHAPES: dict[str, tuple[int, Callable[[int], Json]]] = {
         lambda n: {
             "affinity": {
                 "nodeAffinity": {
-                    PREFERRED: [{"weight": 1, "preference": each} for each in node_terms(n)]
+                    PREFERRED: [
+                        {"weight": 1, "preference": node_term} for node_term in node_terms(n)
+                    ]
                 }
             }
         },
@@ -117,7 +119,9 @@ SHAPES: dict[str, tuple[int, Callable[[int], Json]]] = {
         lambda n: {
             "affinity": {
                 "podAffinity": {
-                    PREFERRED: [{"weight": 1, "podAffinityTerm": each} for each in pod_terms(n)]
+                    PREFERRED: [
+                        {"weight": 1, "podAffinityTerm": pod_term} for pod_term in pod_terms(n)
+                    ]
                 }
             }
         },

@@ -189,8 +189,8 @@ def test_sidecar_that_is_resized_counts_too_and_an_init_container_that_ended_doe
     kind = "initContainerStatuses"
     sidecars = resized("1", "3", kind=kind)
     assert decode_pod(**sidecars).spec.requests["cpu"] == 4000
-    for each in sidecars["initContainers"]:
-        del each["restartPolicy"]
+    for init_container in sidecars["initContainers"]:
+        del init_container["restartPolicy"]
     assert decode_pod(**sidecars).spec.requests["cpu"] == 1000
 
 

@@ -34,10 +34,10 @@ def _is_selected(pod: Pod, arguments: FailedPods, facts: Facts) -> bool:
     if pod.owner is not None and pod.owner.kind in arguments.exclude_owner_kinds:
         return False
     kinds = {"container", "init"} if arguments.init_containers else {"container"}
-    containers = [each for each in pod.containers if each.kind in kinds]
+    containers = [container for container in pod.containers if container.kind in kinds]
     if arguments.reasons:
         reasons = {pod.reason}.union(*({e.waiting, e.terminated} for e in containers))
         if not arguments.reasons & reasons:
             return False
-    codes = {each.exit_code for each in containers}
+    codes = {container.exit_code for container in containers}
     return not arguments.exit_codes or bool(arguments.exit_codes & codes)

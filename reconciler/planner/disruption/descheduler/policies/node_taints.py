@@ -82,4 +82,6 @@ def _counts(taint: Taint, arguments: NodeTaints) -> bool:
 
 
 def _untolerated(tolerations: Sequence[Toleration], taints: Sequence[Taint]) -> Taint | None:
-    return next((t for t in taints if not any(each.tolerates(t) for each in tolerations)), None)
+    return next(
+        (t for t in taints if not any(toleration.tolerates(t) for toleration in tolerations)), None
+    )

@@ -69,6 +69,6 @@ def _is_in_state(pod: Pod, arguments: PodLifeTime) -> bool:
     kinds |= {"init"} if arguments.init_containers else set()
     kinds |= {"ephemeral"} if arguments.ephemeral_containers else set()
     return any(
-        each.kind in kinds and arguments.states & {each.waiting, each.terminated}
-        for each in pod.containers
+        container.kind in kinds and arguments.states & {container.waiting, container.terminated}
+        for container in pod.containers
     )

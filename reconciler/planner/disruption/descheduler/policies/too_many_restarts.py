@@ -39,7 +39,7 @@ def _any_restarted(pods: Sequence[Pod]) -> bool:
 
 
 def _restarts(pod: Pod, arguments: TooManyRestarts) -> int:
-    init = sum(each.restarts for each in pod.containers if each.kind == "init")
+    init = sum(container.restarts for container in pod.containers if container.kind == "init")
     return pod.restarts + (init if arguments.init_containers else 0)
 
 

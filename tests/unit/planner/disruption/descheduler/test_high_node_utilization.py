@@ -35,7 +35,7 @@ def emptying(policy: HighNodeUtilization) -> PlannerSettings:
 
 def tainted(made: Plan) -> list[str]:
     """The nodes that get a taint."""
-    return [each.node for each in made.actions if isinstance(each, TaintNode)]
+    return [action.node for action in made.actions if isinstance(action, TaintNode)]
 
 
 def test_under_used_node_is_asked_to_stay_empty_and_then_emptied() -> None:
@@ -44,7 +44,7 @@ def test_under_used_node_is_asked_to_stay_empty_and_then_emptied() -> None:
     pods = [old("a", "lonely", cpu="200m"), old("b", "large", cpu="2")]
     first = planned(settings, *nodes("a", "b"), *pods)
     assert evicted(first) == {}
-    (marked,) = [each for each in first.actions if isinstance(each, TaintNode)]
+    (marked,) = [action for action in first.actions if isinstance(action, TaintNode)]
     assert (marked.node, marked.taint.key, marked.policy) == ("a", UNNEEDED_TAINT, "deschedule")
     soft = make_node("a", FLEET, taints=(marked.taint,))
     second = planned(
@@ -82,7 +82,7 @@ def test_under_used_node_keeps_its_soft_taint_between_two_rounds() -> None:
     pods = [old("a", "lonely", cpu="200m"), old("b", "large", cpu="2")]
     made = planned(settings, soft, *nodes("b"), *pods, last_descheduled_at=ago(5))
     assert evicted(made) == {}
-    assert [each for each in made.actions if isinstance(each, TaintNode | UntaintNode)] == []
+    assert [action for action in made.actions if isinstance(action, TaintNode | UntaintNode)] == []
 
 
 @pytest.mark.parametrize(

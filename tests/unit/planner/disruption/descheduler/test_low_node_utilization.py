@@ -77,4 +77,4 @@ def test_node_without_gpus_is_not_emptied_because_it_uses_none() -> None:
     used = [old("a", f"g{i}", cpu="100m", requests={GPU: 1}) for i in range(4)]
     full = old("b", cpu="3500m")
     made = planned(settings, with_gpus("a"), *nodes("b"), *used, full)
-    assert [each for each in made.actions if isinstance(each, TaintNode)] == []
+    assert [action for action in made.actions if isinstance(action, TaintNode)] == []

@@ -248,8 +248,8 @@ def test_extended_resources_have_thresholds_too() -> None:
     gpu = "nvidia.com/gpu"
     offered = {**make_node("a", FLEET).allocatable, gpu: 4}
     ours = [
-        replace(each, allocatable=type(FLEET.options[0].resources)(offered))
-        for each in nodes("a", "b")
+        replace(node, allocatable=type(FLEET.options[0].resources)(offered))
+        for node in nodes("a", "b")
     ]
     policy = LowNodeUtilization(thresholds={gpu: 20}, target_thresholds={gpu: 50})
     pods = [old("a", f"p{i}", cpu="100m", requests={gpu: 1}) for i in range(4)]

@@ -165,7 +165,7 @@ def test_idle_time_ends_by_what_is_required_then(
     idle = ScaleInSettings(idle_threshold_seconds=300)
     fleet = make_fleet_settings(scale_in=idle, grace_periods=(DAYTIME,))
     moments = (datetime.fromisoformat(f"2026-01-30T{each}:00Z") for each in (since, at, enough))
-    began, now, ends = (each - timedelta(hours=hours) for each in moments)
+    began, now, ends = (moment - timedelta(hours=hours) for moment in moments)
     assert idle_long_enough_at(fleet, began, now, zone) == ends
 
 

@@ -127,7 +127,7 @@ def test_fleet_is_emptied_in_the_region_that_it_leaves_and_goes_on_in_the_others
     there = {"o": lives[0], "s": lives[1]}
     cloud = make_cloud(
         *lives,
-        instances=[make_instance(each, there[each.name]) for each in nodes],
+        instances=[make_instance(node, there[node.name]) for node in nodes],
     )
     snapshot = make_snapshot(*nodes, full("s"), cloud=cloud)
     settings = make_settings(

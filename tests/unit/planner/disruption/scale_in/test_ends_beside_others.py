@@ -53,7 +53,7 @@ def test_silent_node_is_ended_beside_those_that_are_left_alone() -> None:
         make_node("f", **SILENT),
     ]
     busy = [make_node(f"n{number}", FLEET) for number in range(9)]
-    pods = [full(each.name) for each in busy]
+    pods = [full(node.name) for node in busy]
     made = planned(FLEET, *alone, make_node("z", FLEET, **SILENT), *busy, *pods)
     assert ends(made) == {"i-d": True, "i-z": False}, "the drain of the one ends it"
 

@@ -102,7 +102,7 @@ def test_nothing_is_removed_by_the_first_list_after_the_api_server_was_out_of_re
     none = with_instances(1, 5000, relists=1, heard_again=True)
     assert told(none, TerminateInstance) == []
     assert [each.instance for each in none.held] == ["i-0"]
-    assert [each.stuck_in_a_row for each in none.fleet_states] == []
+    assert [fleet_state.stuck_in_a_row for fleet_state in none.fleet_states] == []
 
 
 def test_stuck_instances_count_for_the_safety_stop() -> None:
@@ -155,8 +155,10 @@ def test_node_that_is_needed_again_is_reported_that_its_timer_is_removed() -> No
     """The fleet's minimum alone does not say what was done to the node's annotation."""
     fleet = make_scene_fleet(min_capacity=2)
     made = planned(fleet, unneeded("a", fleet), unneeded("b", fleet), on("a"), on("b"))
-    removed = [each for each in made.actions if isinstance(each, AnnotateNode)]
-    assert {(each.key, each.value, each.because) for each in removed} == {
+    removed = [action for action in made.actions if isinstance(action, AnnotateNode)]
+    assert {
+        (annotate_node.key, annotate_node.value, annotate_node.because) for annotate_node in removed
+    } == {
         (
             UNNEEDED_SINCE,
             None,

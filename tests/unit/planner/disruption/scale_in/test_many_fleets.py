@@ -39,10 +39,10 @@ def made_of(
 ) -> tuple[Snapshot, PlannerSettings]:
     """A cluster of these nodes and pods, with consolidation."""
     nodes = [each for each in objects if isinstance(each, Node)]
-    counts = {each.name: 0 for each in fleets}
+    counts = {fleet.name: 0 for fleet in fleets}
     for node in nodes:
         counts[node.labels["fleet"]] += 1
-    lives = [make_fleet(each, counts[each.name]) for each in fleets]
+    lives = [make_fleet(fleet, counts[fleet.name]) for fleet in fleets]
     snapshot = make_snapshot(*objects, cloud=make_cloud_of(nodes, *lives), relists=2)
     return snapshot, make_settings(*fleets, consolidation=True, **changed)
 
@@ -84,7 +84,7 @@ def looks(count: int) -> int:
     """How often a plan asks whether a node drains, while each of so many fleets owes one."""
     fleets = [make_fleet_settings(f"f{number}") for number in range(count)]
     nodes = [make_node(f"n{n:03}", fleets[n % count]) for n in range(MANY)]
-    lives = [make_fleet(each, MANY // count + 1) for each in fleets]
+    lives = [make_fleet(fleet, MANY // count + 1) for fleet in fleets]
     snapshot = make_snapshot(*nodes, cloud=make_cloud_of(nodes, *lives), relists=2)
     found = profiled(snapshot, make_settings(*fleets)).get_stats_profile().func_profiles
     return int(found["is_draining"].ncalls)

@@ -80,7 +80,7 @@ def ends(made: Plan) -> list[tuple[str, bool]]:
 
 def joined(made: Plan) -> int:
     """How many nodes of the small fleet count as joined."""
-    return next(each.joined for each in made.fleets if each.fleet == SMALL.name)
+    return next(fleet.joined for fleet in made.fleets if fleet.fleet == SMALL.name)
 
 
 @pytest.mark.parametrize(("age", "counted"), [(899.0, 0), (900.0, 1)])
@@ -147,7 +147,7 @@ def test_demand_moves_after_three_in_a_row() -> None:
     made = made_of(dead(), make_pod(), fleet_states=(before,))
     assert [p.fleet for p in made.placements] == [LARGE.name]
     assert ends(made) == [("a", True)]
-    status = next(each for each in made.fleets if each.fleet == SMALL.name)
+    status = next(fleet for fleet in made.fleets if fleet.fleet == SMALL.name)
     assert status.unavailable_kind == "never-joined"
     assert "the last: node a was never Ready" in status.unavailable
 

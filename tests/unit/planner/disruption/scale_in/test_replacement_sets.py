@@ -184,7 +184,7 @@ def test_a_sector_with_timers_is_not_at_rest_between_their_turns(timers: int, as
     objects = [*nodes(), *pods(), *timed, *filled, *little]
     turns = [NOW + timedelta(seconds=10 * number) for number in range(6)]
     made = [scene.planned(settings, *objects, at=at) for at in turns]
-    assert {bool(raised(each)) for each in made} == {asks}
+    assert {bool(raised(plan)) for plan in made} == {asks}
 
 
 def test_a_sector_in_which_a_timer_starts_is_not_at_rest() -> None:
@@ -205,7 +205,7 @@ def test_a_node_that_can_go_by_itself_is_in_no_set_before_its_turn() -> None:
     turns = [NOW + timedelta(seconds=10 * number) for number in range(6)]
     made = [scene.planned(settings, *objects, on("d", cpu="3500m"), at=at) for at in turns]
     assert not any(map(raised, made))
-    assert {"d" in {name for name, *_ in annotations_set(each)} for each in made} == {True, False}
+    assert {"d" in {name for name, *_ in annotations_set(plan)} for plan in made} == {True, False}
 
 
 @pytest.mark.parametrize(("seconds", "asks"), [(0, True), (1, False), (9, False), (10, True)])

@@ -102,26 +102,26 @@ def command(
     names = Anonymiser() if anonymise else None
     with Progress(sys.stderr) as progress:
         if prometheus is not None:
-            found = _from_prometheus(
+            recording_summary = _from_prometheus(
                 prometheus, (days or 7.0, end), (match, ca_file), out, names, progress
             )
         else:
-            found = _from_cluster_or_files(
+            recording_summary = _from_cluster_or_files(
                 recording, days, (for_, kubeconfig, context), out, names, progress
             )
     if (form := wanted(output)) is not Output.TABLE:
         print_data(
             {
                 "file": escape_surrogates(str(out)),
-                "pods": found.pods,
-                "lines": found.lines,
-                "begin": found.begin and found.begin.isoformat(),
-                "end": found.end and found.end.isoformat(),
+                "pods": recording_summary.pods,
+                "lines": recording_summary.lines,
+                "begin": recording_summary.begin and recording_summary.begin.isoformat(),
+                "end": recording_summary.end and recording_summary.end.isoformat(),
             },
             form,
         )
         return
-    print_line(f"{out}: {found.pods:,} pods in {found.lines:,} lines")
+    print_line(f"{out}: {recording_summary.pods:,} pods in {recording_summary.lines:,} lines")
 
 
 def _belong_together(

@@ -115,12 +115,12 @@ def program_named(content: bytes) -> SectorConfig:
         root, _ = yaml_loader.compose(yaml_loader.decode(content))
     except yaml_loader.Unreadable:
         return SectorConfig()
-    found = SectorConfig()
+    sector_config = SectorConfig()
     for key in ("cluster", "listen", "listen_token_file"):
         with suppress(ValidationError):
             read = SectorConfig.model_validate({key: root.text(key)})
-            found = found.model_copy(update={key: getattr(read, key)})
-    return found
+            sector_config = sector_config.model_copy(update={key: getattr(read, key)})
+    return sector_config
 
 
 def parse_config(

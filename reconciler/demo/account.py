@@ -86,13 +86,17 @@ class Account:
         groups = auto_scaling.describe_auto_scaling_groups(Filters=filters)["AutoScalingGroups"]
         ec2.close()
         auto_scaling.close()
-        found = [
+        live_fleets = [
             _live(fleet["FleetId"], fleet["TargetCapacitySpecification"], fleet.get("Tags", ()))
             for fleet in fleets
             if fleet["FleetState"] in {"active", "modifying", "submitted"}
         ]
-        found += [_live(group["AutoScalingGroupName"], group, group["Tags"]) for group in groups]
-        return {live_fleet.tags.get("fleet", live_fleet.id): live_fleet for live_fleet in found}
+        live_fleets += [
+            _live(group["AutoScalingGroupName"], group, group["Tags"]) for group in groups
+        ]
+        return {
+            live_fleet.tags.get("fleet", live_fleet.id): live_fleet for live_fleet in live_fleets
+        }
 
     def targets(self, cluster: str) -> dict[str, int]:
         """Return the target capacity by fleet."""

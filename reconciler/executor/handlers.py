@@ -87,7 +87,7 @@ def _delete_node(action: DeleteNode, ports: RateLimitedPorts) -> OutcomeKind:
     """Delete a Node only while its instance is gone: a live node would lose all its pods."""
     if action.instance is not None and action.region is not None:
         cloud = ports.cloud(action.provider)
-        for found in cloud.instances(action.region, [action.instance]):
-            if not found.gone:
-                raise Refused(f"node {action.node}", f"its instance is {found.state}")
+        for instance in cloud.instances(action.region, [action.instance]):
+            if not instance.gone:
+                raise Refused(f"node {action.node}", f"its instance is {instance.state}")
     return _done(changed=ports.cluster.delete_node(action.node, action.uid))

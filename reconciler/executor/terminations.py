@@ -62,13 +62,13 @@ def _alive(
     """Return the actions whose instance is alive, and all instances; add the other outcomes."""
     first = actions[0]
     try:
-        found = ports.cloud(first.provider).instances(
+        instances = ports.cloud(first.provider).instances(
             first.region, [action.instance for action in actions]
         )
     except PortError as error:
         ends.update(dict.fromkeys(actions, _of(error)))
         return [], ()
-    alive = {instance.id: instance for instance in found if not instance.gone}
+    alive = {instance.id: instance for instance in instances if not instance.gone}
     ends.update({action: DONE_ALREADY for action in actions if action.instance not in alive})
     left = [action for action in actions if action.instance in alive]
     for terminate_instance in left:
@@ -80,7 +80,7 @@ def _alive(
             ends[terminate_instance] = _refused(
                 f"{terminate_instance.instance} is protected from scale-in, or in standby"
             )
-    return [each for each in left if each not in ends], found
+    return [each for each in left if each not in ends], instances
 
 
 def _is_of_its_fleet(instance: Instance, action: TerminateInstance) -> bool:

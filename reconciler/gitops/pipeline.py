@@ -289,13 +289,13 @@ class Pipeline:
             return (), ()
         try:
             cloud = self._cloud(facts.cluster, ()).observe([Region(home)])
-            found = fleet_drift(facts, Region(home), cloud)
+            drifts = fleet_drift(facts, Region(home), cloud)
             if facts.groups:
                 cloud = self._cloud(facts.cluster, tuple(facts.groups)).observe([Region(home)])
-                found += fleet_drift(facts, Region(home), cloud, "asg")
+                drifts += fleet_drift(facts, Region(home), cloud, "asg")
         except (ObservationError, PortError) as error:
             return (), (f"EC2 did not tell which fleets there are: {error}",)
-        return found, ()
+        return drifts, ()
 
     def _plan_with_left_behind(self) -> tuple[SavedPlan, TerraformPlanJson, tuple[Finding, ...]]:
         """Return a saved plan that creates nothing a second time.
@@ -324,7 +324,11 @@ class Pipeline:
         try:
             yield
         except ToolError:
-            errors = [found for found in self._terraform.validate() if found.severity == "error"]
+            errors = [
+                terraform_diagnostic
+                for terraform_diagnostic in self._terraform.validate()
+                if terraform_diagnostic.severity == "error"
+            ]
             if not errors:
                 raise
             first = errors[0]
@@ -375,9 +379,11 @@ class Pipeline:
 
 def _counts(shown: TerraformPlanJson) -> Mapping[str, int]:
     """Return the number of resources by step; an imported one counts as `import` as well."""
-    found = resources(shown)
+    planned_resources = resources(shown)
     steps: Counter[str] = Counter(
-        planned_resource.step for planned_resource in found if planned_resource.is_changed
+        planned_resource.step
+        for planned_resource in planned_resources
+        if planned_resource.is_changed
     )
-    steps.update("import" for planned_resource in found if planned_resource.importing)
+    steps.update("import" for planned_resource in planned_resources if planned_resource.importing)
     return dict(sorted(steps.items()))

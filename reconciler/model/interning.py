@@ -85,8 +85,8 @@ def released_with(table: InternTable[K, V], key: K, *objects: object) -> Referen
     known = ref(table)
 
     def remove(_gone: ReferenceType[Any]) -> None:
-        found = known()
-        if found is not None:
-            found.discard(key)
+        intern_table = known()
+        if intern_table is not None:
+            intern_table.discard(key)
 
     return tuple([ref(each, remove) for each in objects])

@@ -81,12 +81,12 @@ def scheduled_notices(body: bytes) -> frozenset[AnnotatedNotice]:
     document = _json(body)
     if not isinstance(document, list) or len(document) > EVENTS_MAX:
         raise MalformedError(f"is not a list of at most {EVENTS_MAX} events")
-    found: set[AnnotatedNotice] = set()
+    annotated_notices: set[AnnotatedNotice] = set()
     for event in map(_mapping, document):
         not_before = http_date(_text(event, "NotBefore"))
         if _text(event, "State") == "active":
-            found.add(_notice(SCHEDULED_CHANGE, not_before))
-    return frozenset(found)
+            annotated_notices.add(_notice(SCHEDULED_CHANGE, not_before))
+    return frozenset(annotated_notices)
 
 
 def group_terminates(body: bytes) -> bool:

@@ -67,7 +67,7 @@ def _merged_instances(
     """
     shown = [{(f.region, f.id) for f in state.fleets} for state in states]
     known_by_one = set[tuple[str, str]]().union(*shown)
-    found: dict[tuple[str, str], Instance] = {}
+    instances: dict[tuple[str, str], Instance] = {}
     for state, own in zip(states, shown, strict=True):
         for instance in state.instances:
             place = (instance.region, instance.fleet_id or "")
@@ -75,7 +75,7 @@ def _merged_instances(
                 continue
             if place in known_by_one and place not in own:
                 continue
-            known = found.get((instance.region, instance.id))
+            known = instances.get((instance.region, instance.id))
             if known is None or (known.fleet_id is None and instance.fleet_id is not None):
-                found[instance.region, instance.id] = instance
-    return tuple(found[key] for key in sorted(found))
+                instances[instance.region, instance.id] = instance
+    return tuple(instances[key] for key in sorted(instances))

@@ -186,14 +186,14 @@ class PlanBuilder:
         Raises:
             InvariantViolated: The target was not changed.
         """
-        found = self._target_reasons.get(key)
-        if not found:
+        target_reasons = self._target_reasons.get(key)
+        if not target_reasons:
             raise InvariantViolated(
                 f"fleet {key}",
                 "its target changes and no policy says why",
                 "nothing was done; please report it with a snapshot",
             )
-        ordered = sorted(found, key=lambda each: each.policy == "min-capacity")
+        ordered = sorted(target_reasons, key=lambda each: each.policy == "min-capacity")
         return TargetReason(ordered[0].policy, "; ".join(each.because for each in ordered))
 
     def reserved_on_nodes(self, waiting: WaitingClass) -> int:

@@ -160,8 +160,8 @@ def _capacity_actions(builder: PlanBuilder) -> Iterable[SetCapacity]:
 
 def _unplaceable(builder: PlanBuilder) -> tuple[Unplaceable, ...]:
     """Return all pods that get no place, by name."""
-    found = [*builder.unplaceable, *_without_fleet(builder)]
-    return tuple(sorted(found, key=lambda unplaceable: unplaceable.pod))
+    refused = [*builder.unplaceable, *_without_fleet(builder)]
+    return tuple(sorted(refused, key=lambda unplaceable: unplaceable.pod))
 
 
 def _without_fleet(builder: PlanBuilder) -> Iterable[Unplaceable]:

@@ -105,8 +105,10 @@ def preferred_less(builder: PlanBuilder, bought: FleetStatus) -> str:
         if status.settings.sector == bought.settings.sector and status.key != bought.key
     ]
     own = set(_interrupted(view, bought.key)[1])
-    found = {pool for status in others for pool in _interrupted(view, status.key)[1]} - own
-    named = [f"{pool.instance_type} in {pool.zone}" for pool in sorted(found)]
+    interrupted_pools = {
+        pool for status in others for pool in _interrupted(view, status.key)[1]
+    } - own
+    named = [f"{pool.instance_type} in {pool.zone}" for pool in sorted(interrupted_pools)]
     if not named:
         return ""
     shown = ", ".join(named[:SHOWN_POOLS])

@@ -349,7 +349,7 @@ def _offers(
 
     Volume limits are those of its own nodes, or else what EC2 documents.
     """
-    found: dict[FleetKey, NewNode] = {}
+    new_nodes: dict[FleetKey, NewNode] = {}
     for status in inventory.fleets:
         known: dict[str, int | None] = {}
         for node in status.nodes:
@@ -360,7 +360,7 @@ def _offers(
         if EBS_DRIVER not in known:
             types = (option.instance_type for option in status.settings.options)
             known[EBS_DRIVER] = least_ebs_limit(types)
-        found[status.key] = new_node(
+        new_nodes[status.key] = new_node(
             status, settings.reserve.of(status.settings.provider), daemons, known
         )
-    return found
+    return new_nodes

@@ -71,26 +71,26 @@ class Controllers:
         """Apply a line: a controller is created, changed or deleted."""
         kind, name = change.controller.kind, change.controller.name
         key = (change.namespace, kind, name)
-        found = self._known.get(key)
-        if found is None:
+        controller = self._known.get(key)
+        if controller is None:
             owner = Owner(kind=_POD_OWNER.get(kind, kind), name=name, uid=f"{kind}/{name}")
-            found = self._known[key] = _Controller(owner=owner, namespace=change.namespace)
-        rolls = _apply(found, change)
-        if found.spec is not None:
+            controller = self._known[key] = _Controller(owner=owner, namespace=change.namespace)
+        rolls = _apply(controller, change)
+        if controller.spec is not None:
             self.without_spec.discard(key)
-        elif not change.deleted and (found.replicas or kind == "DaemonSet"):
+        elif not change.deleted and (controller.replicas or kind == "DaemonSet"):
             self.without_spec.add(key)
         if kind == "DaemonSet":
-            self._daemon_set(found, deleted=change.deleted)
-        elif found.spec is not None:
-            if found.rolling:
-                self._advance(found)
+            self._daemon_set(controller, deleted=change.deleted)
+        elif controller.spec is not None:
+            if controller.rolling:
+                self._advance(controller)
             else:
-                self._scale(found)
+                self._scale(controller)
             if rolls and kind != "ReplicaSet":  # whose pods stay as they were made
-                self._roll(found)
+                self._roll(controller)
         if change.deleted:
-            found.rolling = False
+            controller.rolling = False
             del self._known[key]
 
     def _daemon_set(self, controller: _Controller, *, deleted: bool) -> None:

@@ -340,7 +340,7 @@ class Feeder:
     def _interrupt(self, fault: FaultDemand) -> None:
         """Take back spot instances, the oldest first; those with a notice are ending already."""
         wanted = set(self._fleets.get(fault.fleet, ())) if fault.fleet else None
-        found = [
+        instance_ids = [
             instance.id
             for instance in self._world.fleets.instances.values()
             if instance.lifecycle == "spot"
@@ -349,7 +349,7 @@ class Feeder:
             and fault.instance_type in {"", instance.instance_type}
             and fault.zone in {"", instance.zone}
         ]
-        for each in found[: fault.instances]:
+        for each in instance_ids[: fault.instances]:
             self._faults.interrupt(each)
 
 

@@ -51,11 +51,11 @@ class LongWaits:
             number: How many at most.
             still: Pods that have no node now, and for how long.
         """
-        found = {workload: replace(wait) for workload, wait in self._found.items()}
+        long_waits = {workload: replace(wait) for workload, wait in self._found.items()}
         for pod, seconds in still:
             if seconds > LONG_SECONDS:
-                _count(found, pod, seconds).without_a_node += 1
-        ordered = sorted(found.items(), key=lambda item: (-item[1].seconds, item[0]))
+                _count(long_waits, pod, seconds).without_a_node += 1
+        ordered = sorted(long_waits.items(), key=lambda item: (-item[1].seconds, item[0]))
         return ordered[:number]
 
 

@@ -67,15 +67,15 @@ def offers_of(
         fleet_of: What the demand calls fleets that have another name in the settings.
     """
     known = _recorded(lines)
-    found = []
+    offers = []
     for fleet, region in fleets_of(settings):
         made, reserve = [], settings.reserve.of(fleet.provider)
         for option in fleet.options:
             kind, called = option.instance_type, fleet_of.get(fleet.name, fleet.name)
             offered = known.get((called, kind)) or known.get(("", kind))
             made.append(_offer(fleet, region, option, reserve, offered))
-        found += sorted(made, key=lambda offer: (offer.usd_per_hour, offer.instance_type))
-    return found
+        offers += sorted(made, key=lambda offer: (offer.usd_per_hour, offer.instance_type))
+    return offers
 
 
 def _recorded(lines: Iterable[DemandLine]) -> Mapping[tuple[str, str], Resources]:

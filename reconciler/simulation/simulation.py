@@ -274,11 +274,11 @@ class Simulation:
         )
 
     def _launches(self) -> list[Launch]:
-        fleets, found = self.world.fleets, []
+        fleets, launches = self.world.fleets, []
         for instance, fleet_id, begin in fleets.launches:
             shape = fleets.records[fleet_id].shape
             kind = self._types[instance]
-            found.append(
+            launches.append(
                 Launch(
                     fleet=shape.name,
                     instance_type=kind,
@@ -288,4 +288,4 @@ class Simulation:
                     usd_per_hour=self._usd[shape.name, shape.region, kind],
                 )
             )
-        return found
+        return launches

@@ -138,9 +138,9 @@ class Explainer:
 
     def _look(self, missing: Sequence[Pending]) -> None:
         try:
-            found = self._changes_for([each for each in missing if each.example is not None])
+            remedies = self._changes_for([each for each in missing if each.example is not None])
             with self._lock:
-                self._remedies.update(found)
+                self._remedies.update(remedies)
                 while len(self._remedies) > REMEDIES_MAX:
                     self._remedies.popitem(last=False)
         except ReconcilerError:
@@ -156,11 +156,11 @@ class Explainer:
         asked = Question(pods=tuple(str(each.example) for each in missing))
         with self._one_at_a_time:
             view = self._board.view
-            found = self._explained(view, asked).pods
+            pod_explanations = self._explained(view, asked).pods
         assert view.snapshot is not None, "without one nothing was explained"
         return {
             _key(each): _Remedy(change=pod.change, config=view.config, plan_at=view.snapshot.at)
-            for each, pod in zip(missing, found, strict=True)
+            for each, pod in zip(missing, pod_explanations, strict=True)
         }
 
     def _explained(self, view: View, asked: Question) -> Explanations:

@@ -285,9 +285,11 @@ def _of_headroom(plan: Plan) -> Iterator[Metric]:
         )
     )
     for sector in sorted({headroom_plan.sector for headroom_plan in plan.headroom}):
-        found = [headroom_plan for headroom_plan in plan.headroom if headroom_plan.sector == sector]
-        pieces.add_metric([sector], sum(headroom_plan.pieces for headroom_plan in found))
-        missing.add_metric([sector], sum(headroom_plan.missing for headroom_plan in found))
+        headroom_plans = [
+            headroom_plan for headroom_plan in plan.headroom if headroom_plan.sector == sector
+        ]
+        pieces.add_metric([sector], sum(headroom_plan.pieces for headroom_plan in headroom_plans))
+        missing.add_metric([sector], sum(headroom_plan.missing for headroom_plan in headroom_plans))
     yield pieces
     yield missing
 

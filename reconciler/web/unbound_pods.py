@@ -48,5 +48,7 @@ class UnboundPods:
     @property
     def lasting(self) -> tuple[UnboundPod, ...]:
         """Return those that have waited for `UNBOUND_FOR`, the longest waiting first."""
-        found = [unbound_pod for unbound_pod in self._kept if unbound_pod.lasted >= UNBOUND_FOR]
-        return tuple(sorted(found, key=lambda each: (-each.lasted, str(each.pod))))
+        unbound_pods = [
+            unbound_pod for unbound_pod in self._kept if unbound_pod.lasted >= UNBOUND_FOR
+        ]
+        return tuple(sorted(unbound_pods, key=lambda each: (-each.lasted, str(each.pod))))

@@ -173,9 +173,11 @@ class AutoScalingCloud:
         self, region: Region, fleet_id: FleetId, ids: Sequence[InstanceId]
     ) -> list[InstanceId]:
         """Return those of the instances that are in the group and that it is not ending already."""
-        found = self.instances(region, ids)
+        instances = self.instances(region, ids)
         return [
-            instance.id for instance in found if instance.fleet_id == fleet_id and instance.counts
+            instance.id
+            for instance in instances
+            if instance.fleet_id == fleet_id and instance.counts
         ]
 
     def _end(self, region: Region, instance: InstanceId, *, lower_target: bool) -> bool:

@@ -19,16 +19,16 @@ def found_or_opened(
     Raises:
         PortError: As the two raise it.
     """
-    found = find()
-    if found is not None:
-        return found
+    pull_request = find()
+    if pull_request is not None:
+        return pull_request
     try:
         return open_new()
     except Conflict:
-        found = find()
-        if found is None:
+        pull_request = find()
+        if pull_request is None:
             raise
-        return found
+        return pull_request
 
 
 def read_request(answer: Json, number_key: str, url_key: str) -> PullRequest | None:

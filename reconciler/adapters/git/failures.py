@@ -103,8 +103,8 @@ def _remote_failure(doing: Doing, where: str, branch: str, text: str) -> Reconci
         return Forbidden(where, words, known if _UNKNOWN_HOST.search(text) else credentials)
     if _MISSING.search(text):
         return NotFound(where, words, "check the address; private ones look missing without rights")
-    if doing == "push" and (found := _push_failure(where, branch, text)) is not None:
-        return found
+    if doing == "push" and (reconciler_error := _push_failure(where, branch, text)) is not None:
+        return reconciler_error
     hint = "check the address, the network and the proxy"
     return Unavailable(where, words, hint) if _UNREACHED.search(text) else None
 

@@ -93,18 +93,18 @@ class GitRepository:
 
     def read(self, commit: CommitId, path: str) -> bytes:
         """See Repository.read."""
-        found = self._entries(commit).get(checked_path(path))
-        if found is not None and found.mode == LINK_MODE:
+        entry = self._entries(commit).get(checked_path(path))
+        if entry is not None and entry.mode == LINK_MODE:
             raise InputError(path, "is a symbolic link", "replace it by the file that it names")
-        if found is None or found.mode not in REGULAR_MODES:
+        if entry is None or entry.mode not in REGULAR_MODES:
             within = submodule_of(path, self.submodules(commit))
             if within:
                 raise InputError(path, f"lies in the submodule {within}, {NOT_FOLLOWED}", MOVE_IT)
             raise NotFound(f"{path} at {commit[:12]}", "the commit has no regular file there")
-        if found.size_bytes > self._settings.file_bytes_max:
+        if entry.size_bytes > self._settings.file_bytes_max:
             limit = self._settings.file_bytes_max
-            raise InputError(path, f"{found.size_bytes} bytes, more than the limit of {limit}")
-        return self._local("cat-file", "blob", found.blob)
+            raise InputError(path, f"{entry.size_bytes} bytes, more than the limit of {limit}")
+        return self._local("cat-file", "blob", entry.blob)
 
     def last_change(
         self, commit: CommitId, paths: Sequence[str], *, deep: bool = False

@@ -131,11 +131,13 @@ def leases_elsewhere(transport: Transport, home: LeaseHome) -> tuple[str, ...]:
     except Forbidden:
         return ()
     try:
-        found = _LEASES.decode(reply.body).items
+        lease_wires = _LEASES.decode(reply.body).items
     except (ValueError, RecursionError) as error:
         raise Unavailable(LEASES_PATH, f"the list cannot be read: {error}"[:300]) from error
     held = {
-        lease_wire.metadata.namespace for lease_wire in found if lease_wire.spec.holder_identity
+        lease_wire.metadata.namespace
+        for lease_wire in lease_wires
+        if lease_wire.spec.holder_identity
     }
     return tuple(sorted(held - {home.namespace}))
 

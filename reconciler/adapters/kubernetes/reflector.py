@@ -142,15 +142,15 @@ class Reflector(threading.Thread):
     def _list(self) -> None:
         """Read a full list; one that shrank, or is the first or after a silence, is confirmed."""
         self._was_silent |= self.cache.silent_seconds() > SILENCE_SECONDS
-        found: dict[Key, CachedObject] = {}
+        cached_objects: dict[Key, CachedObject] = {}
 
         def take(page: list[Raw]) -> None:
             with garbage_collection_paused():
                 for raw in page:
-                    self._take(raw, found)
+                    self._take(raw, cached_objects)
 
-        version = read_list(self._transport, self.kind, found.clear, take)
-        self.cache.replace(found, after_silence=self._was_silent)
+        version = read_list(self._transport, self.kind, cached_objects.clear, take)
+        self.cache.replace(cached_objects, after_silence=self._was_silent)
         self.cache.note_answer()  # not for each page: of a list that does not end nothing is stored
         self._was_silent = False
         self._version = version

@@ -139,8 +139,8 @@ class MemoryCloud:
         lower_target: bool,
         expected_target: int | None,
     ) -> int | None:
-        found = self._fleets.instances
-        alive = [e for e in sorted(set(ids)) if e in found and found[e].counts]
+        instances = self._fleets.instances
+        alive = [e for e in sorted(set(ids)) if e in instances and instances[e].counts]
         if not lower_target and not alive:
             return None
         live = self.fleet(region, fleet_id)
@@ -150,7 +150,7 @@ class MemoryCloud:
             arguments = (each, lower_target)
             with self._world.log.call("terminate_in_group", each, arguments=arguments):
                 record = self._record(region, fleet_id)
-                if lower_target and each in found and found[each].counts:
+                if lower_target and each in instances and instances[each].counts:
                     self._fleets.lower(record)
                 self._fleets.terminate(each)
         return live.target_capacity - len(alive) if lower_target else None

@@ -201,10 +201,10 @@ class MemoryCluster:
         self._closed = True
 
     def _node(self, name: NodeName) -> Node:
-        found = self._objects.nodes.get(name)
-        if found is None:
+        node = self._objects.nodes.get(name)
+        if node is None:
             raise NotFound(f"node {name}", "is gone")
-        return found
+        return node
 
 
 def _merged(before: Mapping[str, str], changes: Mapping[str, str | None]) -> dict[str, str]:

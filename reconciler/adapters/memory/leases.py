@@ -48,9 +48,9 @@ class MemoryLeases:
         self.before()
         if not (self.reachable and self.answers):
             raise Unavailable("lease", "no answer")
-        found = self.lease.record
+        lease_record = self.lease.record
         self.after()
-        return found
+        return lease_record
 
     def write(self, record: LeaseRecord) -> LeaseRecord:
         """Write this record."""

@@ -45,10 +45,10 @@ class MemoryMessages:
     def receive(self) -> dict[MessageId, tuple[Notice, ...]]:
         """Return the visible messages, and hide them for a while."""
         now = self._clock.monotonic_seconds()
-        found = {m: each for m, each in self._messages.items() if each.visible_at <= now}
-        for each in found.values():
+        messages = {m: each for m, each in self._messages.items() if each.visible_at <= now}
+        for each in messages.values():
             each.visible_at = now + VISIBILITY_SECONDS
-        return {message: each.notices for message, each in found.items()}
+        return {message: each.notices for message, each in messages.items()}
 
     def extend(self, messages: Collection[MessageId]) -> None:
         """Hide messages for longer."""

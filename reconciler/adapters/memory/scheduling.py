@@ -93,17 +93,17 @@ class NodesOfSpecs:
             if len(self._known) >= SPECS_MAX:
                 self._known.clear()
             holds_of = self._holds_of
-            found = {name: node for name, node in self._nodes.items() if holds_of(node, spec)}
-            known = self._known[id(spec)] = (spec, found)
+            nodes = {name: node for name, node in self._nodes.items() if holds_of(node, spec)}
+            known = self._known[id(spec)] = (spec, nodes)
         return known[1]
 
     def node_changed(self, name: NodeName) -> None:
         """Record a node that was added, removed or changed."""
         node, holds_of = self._nodes.get(name), self._holds_of
-        for spec, found in self._known.values():
-            found.pop(name, None)
+        for spec, nodes in self._known.values():
+            nodes.pop(name, None)
             if node is not None and holds_of(node, spec):
-                found[name] = node
+                nodes[name] = node
 
 
 def free_of(node: Node, on_node: Iterable[Pod]) -> dict[str, int]:

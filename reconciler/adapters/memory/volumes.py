@@ -96,16 +96,16 @@ class MemoryVolumes:
         if key in self._stated or key in self.volumes:
             return
         self._stated.add(key)
-        found = self._class_of(shape)
+        storage_class = self._class_of(shape)
         self.claims[key] = PersistentVolumeClaim(
             namespace=shape.namespace,
             name=shape.name,
-            storage_class=found.name,
+            storage_class=storage_class.name,
             access_modes=shape.access_modes,
             of_pod=shape.of_pod,
         )
-        zone, by_ebs = shape.zone, found.provisioner == EBS_DRIVER
-        if by_ebs and not (zone or found.wait_for_first_consumer):
+        zone, by_ebs = shape.zone, storage_class.provisioner == EBS_DRIVER
+        if by_ebs and not (zone or storage_class.wait_for_first_consumer):
             zone = _zone_by_name(shape.name, self.zones)
         if zone or not by_ebs:
             self._bind(key, zone)
@@ -124,10 +124,12 @@ class MemoryVolumes:
 
     def own_of(self, pod: Pod) -> dict[str, str]:
         """Return the claims that are deleted with the pod, with their classes."""
-        found = {name: self.claims.get((pod.key.namespace, name)) for name in pod.claims}
+        persistent_volume_claims = {
+            name: self.claims.get((pod.key.namespace, name)) for name in pod.claims
+        }
         return {
             name: claim.storage_class or ""
-            for name, claim in found.items()
+            for name, claim in persistent_volume_claims.items()
             if claim is not None and claim.of_pod
         }
 

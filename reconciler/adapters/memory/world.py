@@ -224,8 +224,8 @@ class MemoryWorld:
 
     def protect_from_termination(self, instance_id: InstanceId, *, protected: bool = True) -> None:
         """Make EC2 refuse to end an instance, or let it be ended again."""
-        found = self.fleets.termination_protected
-        (found.add if protected else found.discard)(instance_id)
+        instance_ids = self.fleets.termination_protected
+        (instance_ids.add if protected else instance_ids.discard)(instance_id)
 
     def exit_standby(self, instance_id: InstanceId) -> None:
         """Return a member to service; its group's desired capacity grows by one."""

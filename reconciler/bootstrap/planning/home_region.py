@@ -68,8 +68,8 @@ def shown_region(
 
 def _only(shown: AbstractSet[Region], named: AbstractSet[Region]) -> Region | None:
     """Return the one region that is shown, of several the one that no fleet names."""
-    found = shown - named or shown
-    return next(iter(found)) if len(found) == 1 else None
+    regions = shown - named or shown
+    return next(iter(regions)) if len(regions) == 1 else None
 
 
 def _stated(files: CloudFiles | None, named: AbstractSet[Region]) -> AbstractSet[Region]:

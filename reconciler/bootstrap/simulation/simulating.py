@@ -74,12 +74,12 @@ def demand_of(stream: BinaryIO, name: str, selector: Mapping[str, str]) -> Deman
         InputError: It cannot be read.
     """
     if name.lower().endswith(MIX_NAMES):
-        found = generated(read_mix(stream.read(BYTES_MAX + 1), name), name)
+        demand = generated(read_mix(stream.read(BYTES_MAX + 1), name), name)
     elif is_trace(name):
-        found = read_trace(stream, name, TraceOptions(node_selector=FrozenMap(selector)))
+        demand = read_trace(stream, name, TraceOptions(node_selector=FrozenMap(selector)))
     else:
-        found = read_demand(stream, name)
-    return replace(found, name=name)
+        demand = read_demand(stream, name)
+    return replace(demand, name=name)
 
 
 def is_trace(name: str) -> bool:

@@ -147,10 +147,10 @@ def _value(key: str, text: str) -> object:
 
 def _settings(request: SimulateRequest, config: bytes, name: str) -> PlannerSettings:
     directory = Path() if request.config == "-" else Path(request.config).parent
-    found = parse_with_overrides(
+    sector_config = parse_with_overrides(
         config, request.flags, name=name, directory=directory, purpose=Purpose.PLAN
     )
-    return simulated_settings(name, resolved(found))
+    return simulated_settings(name, resolved(sector_config))
 
 
 def play(task: Task, demand: bytes) -> bytes:

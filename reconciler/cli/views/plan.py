@@ -85,7 +85,7 @@ def _placements(plan: Plan) -> None:
         return
     print_text("\n")
     shown = sorted(places.items())[:PLACES_MAX]
-    rows = [(*_named(place), len(found), _pods(found)) for place, found in shown]
+    rows = [(*_named(place), len(placements), _pods(placements)) for place, placements in shown]
     print_table(("runs on", "fleet", "region", "pods", "which"), rows)
     if len(places) > PLACES_MAX:
         print_text(f"and {len(places) - PLACES_MAX} more; -o json has all\n")

@@ -63,9 +63,9 @@ def missing_variables(
     by_region: dict[str | None, list[WrittenFleet]] = {}
     for fleet in fleets:
         by_region.setdefault(fleet.further_region, []).append(fleet)
-    for region, found in by_region.items():
+    for region, written_fleets in by_region.items():
         for key in REQUIRED:
-            yield from _missing(document, found, region, key, severity)
+            yield from _missing(document, written_fleets, region, key, severity)
 
 
 def _missing(

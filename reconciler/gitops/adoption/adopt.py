@@ -95,17 +95,19 @@ def adopt(
             if fleet_description.template
         ),
     )
-    found, left_out = _chosen(existing, stated)
-    document = config_document(cluster, region, list(found.values()), stated)
+    adopted_fleets, left_out = _chosen(existing, stated)
+    document = config_document(cluster, region, list(adopted_fleets.values()), stated)
     text = _CONFIG_HEADER + write_document(document)
     config = parse_config(text, name="sectors.yaml")
     names = _fleet_names(config)
     return Adoption(
         config=text.encode(),
-        imports=_import_blocks(_to_import(config, found)),
+        imports=_import_blocks(_to_import(config, adopted_fleets)),
         fleets=names,
         left_out=left_out,
-        notes=tuple(_notes(config, found, names, _names_in_ec2(existing.fleets, left_out))),
+        notes=tuple(
+            _notes(config, adopted_fleets, names, _names_in_ec2(existing.fleets, left_out))
+        ),
     )
 
 
@@ -137,7 +139,7 @@ def _chosen(
 
     An entry is left out if it breaks a rule by itself, or clashes with one that was chosen before.
     """
-    found: dict[str, AdoptedFleet] = {}
+    adopted_fleets: dict[str, AdoptedFleet] = {}
     left_out: dict[str, str] = {}
     kinds, written = _stated_kinds(base), _written(base)
     for each_id, one in _all_found(existing, kinds):
@@ -149,15 +151,15 @@ def _chosen(
             # Limits that contradict each other leave this fleet out, and no other.
             limits = (fleet.tags, fleet.target_capacity, written.get(one.name, {}))
             one = with_limits(one, *limits)  # noqa: PLW2901 - completed
-        reason = _clash(one, found, kinds) or _fault(existing.cluster, one)
+        reason = _clash(one, adopted_fleets, kinds) or _fault(existing.cluster, one)
         if reason:
             left_out[each_id] = reason
             continue
         kinds.setdefault(one.sector, one.kind)
         if each_id in existing.described:
             one = _taken_over(one, existing.described[each_id], existing)  # noqa: PLW2901 - completed
-        found[one.name] = one
-    return dict(sorted(found.items())), left_out
+        adopted_fleets[one.name] = one
+    return dict(sorted(adopted_fleets.items())), left_out
 
 
 def _stated_kinds(base: Mapping[str, Any]) -> dict[str, str]:
@@ -198,9 +200,9 @@ def _taken_over(one: AdoptedFleet, group: FleetDescription, existing: _Existing)
     """
     if existing.shares_template(group):
         return group_left(one, SHARED)
-    found = group_taken_over(one, group, existing.cluster)
-    reason = _fault(existing.cluster, found)
-    return group_left(one, reason) if reason else found
+    adopted_fleet = group_taken_over(one, group, existing.cluster)
+    reason = _fault(existing.cluster, adopted_fleet)
+    return group_left(one, reason) if reason else adopted_fleet
 
 
 def _written(base: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:

@@ -99,7 +99,7 @@ def fleet_found(
     kind = known_kind(fleet) or kinds.get(sector) or guessed_kind(types, catalogue)
     zone, lifecycle = _zone_and_lifecycle(fleet, sector, size)
     own_size = own_size_of(kind, size, types, catalogue)
-    found = AdoptedFleet(
+    adopted_fleet = AdoptedFleet(
         sector=sector,
         kind=kind,
         entry={
@@ -116,8 +116,8 @@ def fleet_found(
     boot = read_boot(user_data_of(fleet.template or _EMPTY_TEMPLATE) or "")
     reason = unmanaged_because(fleet, cluster) or (SHARED if shared else "")
     if reason:
-        return _left_to_others(found, fleet, boot, reason)
-    return managed(found, fleet, boot, cluster)
+        return _left_to_others(adopted_fleet, fleet, boot, reason)
+    return managed(adopted_fleet, fleet, boot, cluster)
 
 
 def managed(

@@ -147,11 +147,11 @@ def _odd(tags: Labels) -> Iterator[str]:
             faults[f"label/{key}"] = "; ".join(malformed("label", key, value))
     taints = {tagged_taint.key: tagged_taint for tagged_taint in tagged_taints(tags)}
     for key in template_tags(tags, "taint/"):
-        found = taints.get(key)
+        taint = taints.get(key)
         faults[f"taint/{key}"] = (
             f"a taint is <value>:<effect>, with one of the effects {', '.join(EFFECTS)}"
-            if found is None
-            else "; ".join(malformed("taint", found.key, found.value))
+            if taint is None
+            else "; ".join(malformed("taint", taint.key, taint.value))
         )
     for name in template_tags(tags, "resources/").keys() - tagged_resources(tags).keys():
         faults[f"resources/{name}"] = "it is no quantity"

@@ -73,15 +73,15 @@ class DriftReport:
 
 def drift_report(plan: TerraformPlanJson) -> DriftReport:
     """Return the drift in a full (refreshing) plan."""
-    found = {
+    drifts = {
         drift
         for resource in drifted_resources(plan)
         if (drift := _in_another_region(plan, resource) or _outside(resource)) is not None
     }
-    found |= {
+    drifts |= {
         _drift("config-differs", resource, resource.step) for resource in changed_resources(plan)
     }
-    return DriftReport(drifts=tuple(sorted(found)))
+    return DriftReport(drifts=tuple(sorted(drifts)))
 
 
 def fleet_drift(
@@ -105,7 +105,7 @@ def fleet_drift(
     groups = frozenset(facts.groups.values())
     every = {*facts.made_here, *facts.fleets}
     known = every & groups if provider == "asg" else every - groups
-    found = [
+    drifts = [
         _fleet_drift("fleet-extra", fleet, f"in {fleet.region}, not in the config")
         for fleet in live
         if fleet.name not in known or not _is_planned_in(facts, fleet.name, fleet.region)
@@ -113,20 +113,20 @@ def fleet_drift(
     of_name = _oldest_by_name(fleet for fleet in live if fleet.region == home)
     if home in cloud.regions:
         expected = (name for name in facts.made_here if name in known)
-        found += [_missing(name, provider) for name in expected if name not in of_name]
-    found += [
+        drifts += [_missing(name, provider) for name in expected if name not in of_name]
+    drifts += [
         _fleet_drift("fleet-extra", fleet, f"another fleet, {of_name[fleet.name].id}, has its name")
         for fleet in live
         if fleet.region == home
         and fleet is not of_name[fleet.name]
         and fleet.name not in facts.allow_destroy
     ]
-    found += [
+    drifts += [
         _fleet_drift("capacity-outside", fleet, outside)
         for fleet in live
         if (outside := _outside_limits(facts, fleet))
     ]
-    return tuple(sorted(found))
+    return tuple(sorted(drifts))
 
 
 def _oldest_by_name(fleets: Iterable[Fleet]) -> dict[str, Fleet]:

@@ -60,7 +60,7 @@ def live_drift(config: SectorConfig, home: Region, cloud: CloudState) -> tuple[L
         if fleet.state in LIVE_STATES
         and (known := named_fleet(fleet, groups, config.cluster)) is not None
     ]
-    found = [
+    live_drifts = [
         _drift(fleet, "fleet-extra", "not in the config; allow_destroy lets it be drained")
         for fleet in live
         if (fleet.name, fleet.region) not in named
@@ -70,8 +70,8 @@ def live_drift(config: SectorConfig, home: Region, cloud: CloudState) -> tuple[L
         region = home if further is None else Region(further)
         if region in cloud.regions:
             here = [fleet for fleet in live if fleet.region == region]
-            found += _drift_of_root(root, region, here, images, config.allow_destroy)
-    return tuple(sorted(found))
+            live_drifts += _drift_of_root(root, region, here, images, config.allow_destroy)
+    return tuple(sorted(live_drifts))
 
 
 def _drift_of_root(
@@ -174,18 +174,18 @@ def _differences(
     wanted = _composed(tags_of(root.cluster_name, fleet.name, variables))
     there = _composed({k: v for k, v in fleet.tags.items() if not k.startswith("aws:")})
     keys = sorted(key for key in {*wanted, *there} if wanted.get(key) != there.get(key))
-    found = [_drift(fleet, "tags-differ", ", ".join(keys))] if keys else []
+    live_drifts = [_drift(fleet, "tags-differ", ", ".join(keys))] if keys else []
     types = set(_instance_types(variables))
     changed = sorted(types ^ set(fleet.instance_types))
     if types and fleet.instance_types and changed:
-        found.append(_drift(fleet, "types-differ", ", ".join(changed)))
+        live_drifts.append(_drift(fleet, "types-differ", ", ".join(changed)))
     image = variables.get("ami", "")
     others = sorted(images - {image})
     if image.startswith("ami-") and others:
-        found.append(
+        live_drifts.append(
             _drift(fleet, "image-differs", f"new nodes get {', '.join(others)}, not {image}")
         )
-    return found
+    return live_drifts
 
 
 def _composed(tags: Mapping[str, str]) -> dict[str, str]:

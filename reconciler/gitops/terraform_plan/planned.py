@@ -164,13 +164,15 @@ def changes_outputs(plan: TerraformPlanJson) -> bool:
 
 def fleets(plan: TerraformPlanJson) -> tuple[PlannedFleet, ...]:
     """Return the fleets of a plan, sorted by name and address."""
-    found = resources(plan)
-    templates = {r.module: r for r in found if r.type == LAUNCH_TEMPLATE and not r.deposed}
+    planned_resources = resources(plan)
+    templates = {
+        r.module: r for r in planned_resources if r.type == LAUNCH_TEMPLATE and not r.deposed
+    }
     region = provider_region(plan)
     live = _refreshed(plan)
     applied = {(r.address, r.deposed): tags_of(r.before) for r in drifted_resources(plan)}
     planned = []
-    for r in found:
+    for r in planned_resources:
         if r.type in {FLEET, GROUP}:
             now = live.get((r.address, r.deposed)) or r.before
             fleet = _fleet(r, templates.get(r.module), region, now)

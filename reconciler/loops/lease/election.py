@@ -156,17 +156,17 @@ class Election:
         return True
 
     def _read_and_try(self) -> None:
-        found = self._leases.read() or LeaseRecord()
+        lease_record = self._leases.read() or LeaseRecord()
         began = self._monotonic_seconds()
-        if self._is_lost(found):
+        if self._is_lost(lease_record):
             # Its holder acts until its next renewal, and creates the Lease again then.
             may_take = began - self._seen_at >= self._timing.lease_duration_seconds
         else:
-            self._note_read(found)
-            may_take = self._is_free(found, began)
+            self._note_read(lease_record)
+            may_take = self._is_free(lease_record, began)
         if may_take:
-            self._write(found, began)
-        elif found.holder != self.identity:
+            self._write(lease_record, began)
+        elif lease_record.holder != self.identity:
             self._acts_until = float("-inf")
 
     def _is_lost(self, found: LeaseRecord) -> bool:

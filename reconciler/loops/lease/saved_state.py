@@ -66,12 +66,12 @@ def annotations_to_save(
 
 def with_refused_ends(plan: Plan, outcomes: Iterable[Outcome]) -> Plan:
     """Return the plan with the instances that its execution found protected from termination."""
-    found = [
+    instance_ids = [
         outcome.action.instance
         for outcome in outcomes
         if isinstance(outcome.action, TerminateInstance) and _is_protected(outcome)
     ]
-    known = with_protected(plan.protected_instances, found, plan.at)
+    known = with_protected(plan.protected_instances, instance_ids, plan.at)
     return replace(plan, protected_instances=known)
 
 

@@ -42,9 +42,9 @@ class DriftReporter:
         cloud = snapshot.cloud
         if cloud is None:
             return
-        found = self._compare(cloud)
+        live_drifts = self._compare(cloud)
         kept = {live_drift for live_drift in self._known if live_drift.region in cloud.silent}
-        now = frozenset(found) | kept
+        now = frozenset(live_drifts) | kept
         if now == self._known:
             return
         begun, ended = sorted(now - self._known), sorted(self._known - now)

@@ -92,19 +92,21 @@ class ConfigFollower:
         if tip.id == self._tip:
             return
         try:
-            found = self._found(tip)
+            branch_config = self._found(tip)
             self._tip = tip.id
         except InvariantViolated:
             raise
         except ReconcilerError as error:
-            found = BranchConfig(config=None, trouble=str(error))
+            branch_config = BranchConfig(config=None, trouble=str(error))
         except Exception as error:  # noqa: BLE001 - one config must not stop the others' rendering
-            found = BranchConfig(config=None, trouble=f"reading it fails: {bug_in_words(error)}")
-        if found.config is None and self._last is not None:
-            found = replace(found, config=self._last.config)
-        if found != self._last:
-            self._last = found
-            self._on_change(found)
+            branch_config = BranchConfig(
+                config=None, trouble=f"reading it fails: {bug_in_words(error)}"
+            )
+        if branch_config.config is None and self._last is not None:
+            branch_config = replace(branch_config, config=self._last.config)
+        if branch_config != self._last:
+            self._last = branch_config
+            self._on_change(branch_config)
 
     def _found(self, tip: Commit) -> BranchConfig:
         blobs = self._configs(tip.id)
@@ -302,7 +304,7 @@ class ConfigFollower:
         content = self._repository.read(commit, path)
         self._check_cluster(path, content)
         there = {file.path for file in self._repository.files(commit)}
-        found = FollowedConfig(
+        followed_config = FollowedConfig(
             path=path,
             commit=commit,
             content=content,
@@ -313,7 +315,7 @@ class ConfigFollower:
             },
         )
         config, catalogue = read_followed(
-            found,
+            followed_config,
             name=path,
             cluster_name=self._cluster or None,
             own_catalogue=self._own_catalogue,
@@ -322,5 +324,5 @@ class ConfigFollower:
         # The name of the commit is for messages: a valid config does not wait for it.
         with suppress(PortError, ToolError):
             changed = self._repository.last_change(commit, [path], deep=True)
-            return replace(found, commit=commit if changed is None else changed.id)
-        return found
+            return replace(followed_config, commit=commit if changed is None else changed.id)
+        return followed_config

@@ -75,10 +75,10 @@ class GitopsPublishing:
             return False
         for branch, was_closed in self._reviews.items():
             try:
-                found = self._forge.pull_request(branch, self._base)
+                pull_request = self._forge.pull_request(branch, self._base)
             except (PortError, ToolError):
                 return False
-            if found is not None and found.closed != was_closed:
+            if pull_request is not None and pull_request.closed != was_closed:
                 return True
         return False
 
@@ -97,17 +97,17 @@ class GitopsPublishing:
                 than a missing right; the first such error.
         """
         self._reviews, self._looks = {}, 0
-        found: dict[str, PublishedCommit] = {}
+        published_commits: dict[str, PublishedCommit] = {}
         failures: list[PortError] = []
         for branch in dict.fromkeys(render_commit.branch for render_commit in made):
             of_branch = [render_commit for render_commit in made if render_commit.branch == branch]
             try:
-                found |= self._publish(tip, of_branch)
+                published_commits |= self._publish(tip, of_branch)
             except PortError as error:
                 failures.append(error)
         if failures:
             raise failures[0]
-        return found
+        return published_commits
 
     def _publish(self, tip: CommitId, made: Sequence[RenderCommit]) -> dict[str, PublishedCommit]:
         """Publish the commits of one branch."""
@@ -133,7 +133,7 @@ class GitopsPublishing:
         A rule of the forge may protect one cluster's paths, and the refusal of a push does not say
         which commit it is about.
         """
-        found: dict[str, PublishedCommit] = {}
+        published_commits: dict[str, PublishedCommit] = {}
         for render_commit in made:
             again = self._repository.commit(
                 tip, render_commit.changes, commit_message(render_commit.source)
@@ -143,11 +143,11 @@ class GitopsPublishing:
             try:
                 self._push(again.id)
             except Forbidden as error:
-                found[path] = _refused(error)
+                published_commits[path] = _refused(error)
                 continue
             tip = again.id
-            found[path] = PublishedCommit(commit=again.id)
-        return found
+            published_commits[path] = PublishedCommit(commit=again.id)
+        return published_commits
 
     def _propose(self, made: RenderCommit) -> PublishedCommit:
         """Push a branch for review, and ask for its review where there is a forge.
@@ -175,9 +175,9 @@ class GitopsPublishing:
         if self._forge is None:
             return None
         with suppress(Forbidden):
-            found = self._forge.pull_request(branch, self._base)
-            self._reviews[branch] = found is not None and found.closed
-            return found
+            pull_request = self._forge.pull_request(branch, self._base)
+            self._reviews[branch] = pull_request is not None and pull_request.closed
+            return pull_request
         return None
 
     def _push(self, commit: CommitId, branch: str | None = None) -> None:

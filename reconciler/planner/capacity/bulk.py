@@ -48,20 +48,20 @@ def buy_in_bulk(
     wanted, refused = _parted_by_offers(request.wants, table)
     dealt = _with_caps(deal(sim, wanted, table), most)
     problem = state_problem(table.offers, dealt.items, dealt.caps).as_compared()
-    found, over_limits = _pack(problem, request)
-    purchase = PackingPlacer(sim, table).place(problem, found.packing)
+    search_result, over_limits = _pack(problem, request)
+    purchase = PackingPlacer(sim, table).place(problem, search_result.packing)
     purchase.over_limits = over_limits
-    short = bool((found.packing.served() < problem.counts).any())
+    short = bool((search_result.packing.served() < problem.counts).any())
     _withdraw_refused(sim, mark, table, purchase, short=short)
     rest = unserved(purchase, wanted)
     exact = _is_exact(dealt, table)
     whole = exact and not (rest or refused)
     if exact and not table.penalised:
         # Bounds ignore rules between kinds. They do not prove that a packing is the cheapest.
-        purchase.optimal = found.optimal and not (dealt.stricter or over_limits or rest)
-        _note_bounds(purchase, problem, found, whole=whole)
-    if found.worth is not None and (found.settled or whole):
-        purchase.worth = _by_class(problem, found.worth)
+        purchase.optimal = search_result.optimal and not (dealt.stricter or over_limits or rest)
+        _note_bounds(purchase, problem, search_result, whole=whole)
+    if search_result.worth is not None and (search_result.settled or whole):
+        purchase.worth = _by_class(problem, search_result.worth)
     if rest:
         limits = request.limits.less(purchase.nano_usd, len(purchase.rows))
         NodeByNodePurchase(sim, table, purchase, limits).serve(rest)
@@ -203,8 +203,8 @@ def _pack(problem: Problem, request: PurchaseRequest) -> tuple[SearchResult, boo
     """Return the packing to buy, and whether the limits left some nodes out."""
     if not problem.items or not problem.offers:
         return SearchResult(packing=no_packing(problem)), False
-    fair, found = _choose(problem, request.expander, request.search_seconds)
-    packing = found.packing
+    fair, search_result = _choose(problem, request.expander, request.search_seconds)
+    packing = search_result.packing
     missing = shortfall(problem, packing)
     if any(missing) and len(missing) > 1:
         packing = cheapest(problem, (packing, by_priority(problem, fair)))
@@ -217,12 +217,12 @@ def _pack(problem: Problem, request: PurchaseRequest) -> tuple[SearchResult, boo
     if len(affordable.bins) < len(packing.bins):
         # It was packed for all of its nodes: pods of higher priority may fit on these.
         packing = cheapest(problem, (affordable, refilled(problem, affordable)))
-    optimal = found.optimal and packing is found.packing
+    optimal = search_result.optimal and packing is search_result.packing
     evened = evened_out(problem, packing)
     if money is None or evened.spent(problem) <= money:
         optimal = optimal and evened.cost(problem) <= packing.cost(problem)
         packing = evened
-    return replace(found, packing=packing, optimal=optimal), over_limits
+    return replace(search_result, packing=packing, optimal=optimal), over_limits
 
 
 def _choose(

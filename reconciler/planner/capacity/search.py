@@ -158,8 +158,8 @@ def search(problem: Problem, fair: FairPrices, budget_seconds: float) -> SearchR
         return SearchResult(packing=on_all_offers(best, kept))
     seeds = list(candidates(fewer, fair))
     best = _packed(fewer, fair, seeds)
-    found = _best_of_searches(fewer, fair, seeds, best, budget_seconds)
-    return replace(found, packing=on_all_offers(found.packing, kept))
+    search_result = _best_of_searches(fewer, fair, seeds, best, budget_seconds)
+    return replace(search_result, packing=on_all_offers(search_result.packing, kept))
 
 
 def _in_bulk(problem: Problem, fair: FairPrices, budget_seconds: float) -> Packing:

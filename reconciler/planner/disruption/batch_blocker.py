@@ -26,8 +26,8 @@ def batch_blocker(
     if rests is not None:
         detail = f"its last drain failed: tried again in {duration(rests - view.at)}"
         return Blocker("drain-cool-off", detail, rests)
-    found = first_blocker(view, node, status) or context.sets.blocker(node.name)
-    if found is not None:
-        return found
+    blocker = first_blocker(view, node, status) or context.sets.blocker(node.name)
+    if blocker is not None:
+        return blocker
     moving, _, blocked = movable(context.judge(status.settings), view.pods_on.get(node.name, []))
     return blocked or context.ledger.drain_blocker(moving, must_go=must_go)

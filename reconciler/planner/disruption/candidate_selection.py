@@ -44,7 +44,7 @@ def find_candidates(context: DisruptionContext) -> list[Candidate]:
     builder = context.builder
     view = builder.view
     utilisation = Utilisation(builder)
-    found: list[Candidate] = []
+    candidates: list[Candidate] = []
     for node, key in context.open_nodes:
         if node.name not in view.nodes_in_use:
             # Its pods are gone: whatever keeps it next, such as a new Job, has its full time.
@@ -65,9 +65,9 @@ def find_candidates(context: DisruptionContext) -> list[Candidate]:
             if candidate.outdated is None:
                 in_time = may_go_in_time(context, candidate, when_others_moved=True)
                 candidate.kept_for_long = not in_time
-            found.append(candidate)
+            candidates.append(candidate)
             builder.change_nodes(*attempts_dated_again(view, node))
-    return sorted(found, key=Candidate.order)
+    return sorted(candidates, key=Candidate.order)
 
 
 def may_go_in_time(
@@ -106,13 +106,13 @@ def lasting_blocker(
     if not replaced_here and not context.removal_quota.allows(key, name):
         return at_minimum(candidate.status)
     moving, must_go = candidate.moving, candidate.must_go
-    found = context.ledger.drain_blocker(moving, must_go=must_go, overdue=overdue)
-    if when_others_moved and found is not None:
+    blocker = context.ledger.drain_blocker(moving, must_go=must_go, overdue=overdue)
+    if when_others_moved and blocker is not None:
         passes = not context.ledger.keeps_for_long(moving, must_go=must_go, overdue=overdue)
-        found = None if passes else found
-    if found is not None:
+        blocker = None if passes else blocker
+    if blocker is not None:
         # The limit on moved pods holds after the time too, which stands still meanwhile.
-        return Blocker(found.code, found.detail + (more if found.code == "budget" else ""))
+        return Blocker(blocker.code, blocker.detail + (more if blocker.code == "budget" else ""))
     return _not_worth_moving(context.view, candidate)
 
 
@@ -285,8 +285,8 @@ def _note_overdue_timer(
     settings, view = status.settings, context.view
     if settings.terminate_after_seconds is None and PODS_BLOCK_SINCE not in node.annotations:
         return
-    found = blocked or context.ledger.drain_blocker(moving, must_go=True)
-    kept = blocked is not None or (found is not None and found.code == "budget")
+    blocker = blocked or context.ledger.drain_blocker(moving, must_go=True)
+    kept = blocked is not None or (blocker is not None and blocker.code == "budget")
     if kept or failed_since_expiry(view, node, settings):
         update_overdue_timer(context.builder, node, settings, blocked=True)
     else:

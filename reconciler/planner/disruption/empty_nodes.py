@@ -69,13 +69,13 @@ def _idle(context: DisruptionContext, node: Node, status: FleetStatus) -> timede
     """
     builder = context.builder
     view = builder.view
-    found = (
+    blocker = (
         empty_node_blocker(view, context.judge(status.settings), node, status)
         or context.sets.blocker(node.name)
         or _awaits_a_batch(view, node, status)
     )
-    if found is not None:
-        builder.block(node, *found)
+    if blocker is not None:
+        builder.block(node, *blocker)
         return None
     instance = view.inventory.instance_of_node.get(node.name)
     if is_joining(node, instance, view.at, view.settings):

@@ -53,25 +53,25 @@ class UnneededNodes:
         The simulator is unchanged afterwards.
         """
         timed = frozenset(c.node.name for c in waiting if c.timed)
-        found = self._with_timers(waiting, timed)
-        unneeded = frozenset(name for name, why in found.items() if why is None)
+        blockers = self._with_timers(waiting, timed)
+        unneeded = frozenset(name for name, why in blockers.items() if why is None)
         running, starting = timed & unneeded, unneeded - timed
         for _ in range(ROUNDS_MAX):
             if running | starting == timed:
-                return found
+                return blockers
             checked = self._with_timers(waiting, running | starting)
             refused = _needed_among(checked, starting)
             newly_needed = _needed_among(checked, running)
             if not refused and not newly_needed:
-                return found
+                return blockers
             if newly_needed and starting and not refused:
                 refused = dict.fromkeys(starting, _OTHERS_NEEDED)
             if not starting:
                 running -= newly_needed.keys()
-                found |= newly_needed
+                blockers |= newly_needed
             starting -= refused.keys()
-            found |= refused
-        return found | dict.fromkeys(starting, _OTHERS_NEEDED)
+            blockers |= refused
+        return blockers | dict.fromkeys(starting, _OTHERS_NEEDED)
 
     def _with_timers(self, waiting: Sequence[Candidate], timed: Collection[NodeName]) -> Needed:
         """Return the answers as if exactly the nodes `timed` had timers and soft taints."""
@@ -80,9 +80,9 @@ class UnneededNodes:
         with self._simulator.expecting(last, tainted=timed, untainted=untimed):
             checkpoint = self._simulator.checkpoint()
             asked = self._in_order(waiting, timed, untimed)
-            found = {c.node.name: self._needed(c) for c in asked}
+            blockers = {c.node.name: self._needed(c) for c in asked}
             self._simulator.undo(checkpoint)
-        return found
+        return blockers
 
     def _in_order(
         self,

@@ -335,9 +335,9 @@ def _limit(
     settling = candidate.settles_for(view.at)
     if settling is not None:
         return settles(settling, view.at)
-    found = lasting_blocker(context, candidate)
-    if found is not None:
-        return found
+    blocker = lasting_blocker(context, candidate)
+    if blocker is not None:
+        return blocker
     most = context.non_empty_at_once_max(candidate.status.settings, candidate.policy)
     if context.non_empty_draining + context.non_empty_begun >= most:
         return ENOUGH_AT_ONCE

@@ -64,9 +64,9 @@ def explain(
 
 def _pod(snapshot: Snapshot, name: str) -> Pod:
     """Return the pod of this name; of an old one and its successor the pending one."""
-    found = [pod for pod in snapshot.cluster.pods if str(pod.key) == name]
-    if found:
-        return min(found, key=lambda pod: (pod.node_name is not None, pod.key))
+    pods = [pod for pod in snapshot.cluster.pods if str(pod.key) == name]
+    if pods:
+        return min(pods, key=lambda pod: (pod.node_name is not None, pod.key))
     namespace, _, own = name.partition("/")
     for each in snapshot.cluster.ignored:
         if (each.kind, each.namespace, each.name) == ("Pod", namespace, own):

@@ -173,5 +173,7 @@ def _could_not_be_emptied(builder: PlanBuilder, node: Node, pods: Sequence[Pod])
         return ""
     status = view.statuses[key]
     judge = judge_of(terms_of(status.settings.scale_in), builder.budgets.coverage, view.at)
-    found = first_blocker(view, node, status) or movable(judge, pods)[2]
-    return "" if found is None else f"; it could not be emptied ({found.code}): {found.detail}"
+    blocker = first_blocker(view, node, status) or movable(judge, pods)[2]
+    return (
+        "" if blocker is None else f"; it could not be emptied ({blocker.code}): {blocker.detail}"
+    )

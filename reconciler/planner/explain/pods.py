@@ -173,11 +173,15 @@ def _not_asked(made: Plan, pod: Pod) -> PodExplanation | None:
 
 
 def _explain_pod(builder: PlanBuilder, made: Plan, asked: Question) -> PodExplanation:
-    found = _explained(builder, made, asked)
-    if found.verdict not in {"placed", "unplaceable"}:
-        return found
+    pod_explanation = _explained(builder, made, asked)
+    if pod_explanation.verdict not in {"placed", "unplaceable"}:
+        return pod_explanation
     taken = builder.purchases.places_taken.get(builder.view.table.of(asked.pod, bound=False).number)
-    return found if taken is None else replace(found, because=f"{found.because}; {taken.named}")
+    return (
+        pod_explanation
+        if taken is None
+        else replace(pod_explanation, because=f"{pod_explanation.because}; {taken.named}")
+    )
 
 
 def _explained(builder: PlanBuilder, made: Plan, asked: Question) -> PodExplanation:

@@ -94,7 +94,7 @@ def _nodes_that_are(ours: Iterable[Instance], nodes: Sequence[Node]) -> dict[Nod
     without_id = any(node.instance_id is None for node in nodes)
     alike = by_id.values() if without_id else ()
     by_name = {name: each for each in alike for name in names_of((each,))}
-    found: dict[NodeName, Instance] = {}
+    instances: dict[NodeName, Instance] = {}
     for node in nodes:
         if node.instance_id is not None:
             instance = by_id.get(node.instance_id)
@@ -103,8 +103,8 @@ def _nodes_that_are(ours: Iterable[Instance], nodes: Sequence[Node]) -> dict[Nod
             if instance is not None and not _is_plausibly(node, instance):
                 instance = None
         if instance is not None:
-            found[node.name] = instance
-    return found
+            instances[node.name] = instance
+    return instances
 
 
 def _is_plausibly(node: Node, instance: Instance) -> bool:

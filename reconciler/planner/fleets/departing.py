@@ -118,22 +118,22 @@ def _departing(
         lives: The live fleets.
         staying: The fleet of their name that the config has in other regions; None if it has none.
     """
-    found = sorted(lives, key=lambda live: (live.region, live.id))
-    regions = tuple(dict.fromkeys(Region(live.region) for live in found))
+    fleets = sorted(lives, key=lambda live: (live.region, live.id))
+    regions = tuple(dict.fromkeys(Region(live.region) for live in fleets))
     if staying is not None:
         # The budgets of the fleet count its nodes in every region, including these.
         return replace(_emptied(staying), regions=regions, disruption_budgets=())
-    name, tags = found[0].name, found[0].tags
+    name, tags = fleets[0].name, fleets[0].tags
     sectors = {sector.name: sector.scale_in for sector in settings.sectors}
     usual = sectors.get(tags.get(SECTOR, ""), settings.scale_in)
-    types = sorted({each for live in found for each in live.instance_types}) or [""]
+    types = sorted({each for live in fleets for each in live.instance_types}) or [""]
     return FleetSettings(
         name=name,
         sector=tags.get(SECTOR, name),
         kind=tags.get("kind", ""),
         size=tags.get(SIZE, ""),
-        provider=found[0].provider,
-        auto_scaling_group=found[0].id if found[0].provider == "asg" else None,
+        provider=fleets[0].provider,
+        auto_scaling_group=fleets[0].id if fleets[0].provider == "asg" else None,
         spot=tags.get("Spot") != "false",
         regions=regions,
         max_capacity=0,

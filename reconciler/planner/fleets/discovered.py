@@ -39,8 +39,8 @@ _Place = tuple[Region, FleetId]
 
 def with_discovered(snapshot: Snapshot, settings: PlannerSettings) -> PlannerSettings:
     """Return the settings with the nameless sector and its groups; unchanged with named sectors."""
-    found = settings.discovery
-    if found is None or settings.sectors:
+    discovery = settings.discovery
+    if discovery is None or settings.sectors:
         return settings
     shown = snapshot.cloud.fleets if snapshot.cloud else ()
     groups = [each for each in shown if each.provider == "asg" and each.state in LIVE_STATES]
@@ -52,13 +52,17 @@ def with_discovered(snapshot: Snapshot, settings: PlannerSettings) -> PlannerSet
     groups.sort(key=lambda f: (known.get(f.region, len(known)), f.region, f.id))
     fleets = [
         _group(
-            name if len(users[name]) == 1 else live.id, live, found, bought, settings.startup_taints
+            name if len(users[name]) == 1 else live.id,
+            live,
+            discovery,
+            bought,
+            settings.startup_taints,
         )
         for live in groups
         for name in (_stated_name(live, settings),)
     ]
     fleets.sort(key=lambda fleet: fleet.name)
-    sector = SectorSettings(name="", kind="", fleets=tuple(fleets), expander=found.expander)
+    sector = SectorSettings(name="", kind="", fleets=tuple(fleets), expander=discovery.expander)
     return replace(settings, sectors=(sector,))
 
 

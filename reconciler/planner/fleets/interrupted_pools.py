@@ -54,11 +54,11 @@ def pools_after(
         binding: Whether cluster and fleets belong together.
     """
     latest: dict[tuple[str, str], InterruptedPool] = {}
-    found = [*snapshot.cluster.interrupted_pools]
+    interrupted_pools = [*snapshot.cluster.interrupted_pools]
     if binding.may_remove and not is_skewed(snapshot):
         spot = frozenset(key for f in settings.fleets() if f.spot for key in f.fleet_keys())
-        found += _pools_of_noticed(snapshot, owners, spot)
-    for interrupted_pool in sorted(found, key=lambda pool: pool.at):
+        interrupted_pools += _pools_of_noticed(snapshot, owners, spot)
+    for interrupted_pool in sorted(interrupted_pools, key=lambda pool: pool.at):
         if _holds(interrupted_pool.at, snapshot.at):
             latest[interrupted_pool.instance_type, interrupted_pool.zone] = interrupted_pool
     return tuple(latest[key] for key in sorted(latest))

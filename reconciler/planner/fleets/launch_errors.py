@@ -61,8 +61,12 @@ def last_failure(errors: Iterable[FleetEvent]) -> tuple[FailureKind, str]:
     Args:
         errors: One or more failed launches of one fleet.
     """
-    found = sorted(errors)
-    attempt = [fleet_event for fleet_event in found if found[-1].at - fleet_event.at <= ATTEMPT]
+    fleet_events = sorted(errors)
+    attempt = [
+        fleet_event
+        for fleet_event in fleet_events
+        if fleet_events[-1].at - fleet_event.at <= ATTEMPT
+    ]
     # The latest of the first kind; `min` keeps the first of equals.
     event = min(reversed(attempt), key=_rank)
     words = event.code if event.code in _CAPACITY else _in_words(event)

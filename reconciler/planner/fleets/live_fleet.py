@@ -16,13 +16,13 @@ _WORDS = "$"
 
 def live_fleets(cloud: CloudState | None) -> dict[FleetKey, Fleet]:
     """Return the live fleets by name and region; of several the oldest, so that it is stable."""
-    found: dict[FleetKey, Fleet] = {}
+    fleets: dict[FleetKey, Fleet] = {}
     for fleet in sorted(
         cloud.fleets if cloud else (), key=lambda f: (str(f.created_at or ""), f.id)
     ):
         if fleet.state in LIVE_STATES:
-            found.setdefault(FleetKey(name=fleet.name, region=fleet.region), fleet)
-    return found
+            fleets.setdefault(FleetKey(name=fleet.name, region=fleet.region), fleet)
+    return fleets
 
 
 def is_version_known(live: Fleet) -> bool:

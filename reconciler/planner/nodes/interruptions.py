@@ -93,8 +93,8 @@ class InterruptionNotice:
 
 def read_notice(node: Node) -> InterruptionNotice | None:
     """Return the notice on a node; None if there is none, or if it is unreadable."""
-    found = read_annotation(node.annotations.get(INTERRUPTION, ""))
-    return _of_annotated(found) if found is not None else None
+    annotated_notice = read_annotation(node.annotations.get(INTERRUPTION, ""))
+    return _of_annotated(annotated_notice) if annotated_notice is not None else None
 
 
 def read_notices(node: Node) -> tuple[InterruptionNotice, ...]:
@@ -185,16 +185,16 @@ def notice_of(
     if not queued and not has_notices(node):
         return None
     known = [n for n in read_notices(node) if not _is_withdrawn(node, n, withdrawn)]
-    found = [
+    interruption_notices = [
         interruption_notice
         for interruption_notice in (*known, *queued)
         if not interruption_notice.is_over(at)
     ]
-    if not found:
+    if not interruption_notices:
         return None
-    first = min(found, key=lambda each: each.rank)
+    first = min(interruption_notices, key=lambda each: each.rank)
     # Nothing comes after the end of the instance: no further notices are written.
-    others = known if first.action in SPOT_ACTIONS else found
+    others = known if first.action in SPOT_ACTIONS else interruption_notices
     return replace(first, further=_further_notices(first, [n for n in others if not n.is_over(at)]))
 
 
@@ -245,9 +245,9 @@ def find_noticed(
     Nodes in `leaving` are left out. Empty while nothing proves the cluster, or while the clocks
     differ: no deadline could be kept then.
     """
-    found: dict[NodeName, InterruptionNotice] = {}
+    interruption_notices: dict[NodeName, InterruptionNotice] = {}
     if not binding.may_remove or is_skewed(snapshot):
-        return found
+        return interruption_notices
     queued = dict(queued_interruptions(snapshot.notices, snapshot.at, rebalance=rebalance))
     for instance, ends in _ended_by_group(snapshot).items():
         queued[instance] = (ends, *queued.get(instance, ()))
@@ -257,5 +257,5 @@ def find_noticed(
         if (messages or has_notices(node)) and node.name in ours and node.name not in leaving:
             notice = notice_of(node, messages, snapshot.at, withdrawn)
             if notice is not None and (rebalance or notice.action != REBALANCE_RECOMMENDATION):
-                found[node.name] = notice
-    return dict(sorted(found.items()))
+                interruption_notices[node.name] = notice
+    return dict(sorted(interruption_notices.items()))

@@ -188,9 +188,9 @@ class ClassTable:
 
     def of_daemon(self, pod: Pod) -> PodClass:
         """Return the class of a daemon's pod that new nodes come with."""
-        found = self.of(pod, bound=False)
-        self.daemons.add(found.number)
-        return found
+        pod_class = self.of(pod, bound=False)
+        self.daemons.add(pod_class.number)
+        return pod_class
 
     def of(self, pod: Pod, *, bound: bool) -> PodClass:
         """Return the class of a pod.

@@ -163,16 +163,16 @@ class CounterTable:
                 topology.count(numbers, rows[here], amounts[here])
 
     def _feeds_of(self, number: int) -> _CountedBy:
-        found = self._feeds.get(number)
-        if found is None:
-            found = self._feeds[number] = _CountedBy()
-        if found.known < len(self._made):
+        counted_by = self._feeds.get(number)
+        if counted_by is None:
+            counted_by = self._feeds[number] = _CountedBy()
+        if counted_by.known < len(self._made):
             if number < self._count_of_classes:
-                new = self._counted[number, found.known : len(self._made)].nonzero()[0]
+                new = self._counted[number, counted_by.known : len(self._made)].nonzero()[0]
                 if len(new):
-                    self._feed(found, new + found.known)
-            found.known = len(self._made)
-        return found
+                    self._feed(counted_by, new + counted_by.known)
+            counted_by.known = len(self._made)
+        return counted_by
 
     def _feed(self, found: _CountedBy, new: IntArray) -> None:
         """Add counters to those that count pods of a class."""

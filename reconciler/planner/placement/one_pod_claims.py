@@ -34,13 +34,13 @@ def first_of_each(
             claim = claims.get((pod.key.namespace, name))
             if claim is not None and ONE_POD in claim.access_modes:
                 users.setdefault((pod.key.namespace, name), []).append(pod)
-    found: dict[Name, PodKey] = {}
+    pod_keys: dict[Name, PodKey] = {}
     contested = 0
     for place, pods in users.items():
         contested += len(pods) > 1
         tried = pods[:_TRIED_MAX] if len(pods) > 1 and contested <= _CONTESTED_MAX else []
-        found[place] = next((pod for pod in tried if may_run(pod.spec)), pods[0]).key
-    return found
+        pod_keys[place] = next((pod for pod in tried if may_run(pod.spec)), pods[0]).key
+    return pod_keys
 
 
 class RoughPlaces:

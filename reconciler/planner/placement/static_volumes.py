@@ -16,10 +16,10 @@ def serve(volumes: Iterable[PersistentVolume], claims: Sequence[PersistentVolume
     """
     left = sorted(volumes, key=lambda v: (v.claim is None, v.capacity_bytes, v.name))
     for claim in sorted(claims, key=lambda claim: (claim.request_bytes, claim.name)):
-        found = next((volume for volume in left if _suits(volume, claim)), None)
-        if found is None:
+        persistent_volume = next((volume for volume in left if _suits(volume, claim)), None)
+        if persistent_volume is None:
             return False
-        left.remove(found)
+        left.remove(persistent_volume)
     return True
 
 

@@ -148,17 +148,19 @@ class VolumeResolver:
         """
         if claim is None or claim.volume_name or not self._provisioner(claim):
             return False
-        found = self._class_of(claim)
-        if found is None or not found.wait_for_first_consumer:
+        storage_class = self._class_of(claim)
+        if storage_class is None or not storage_class.wait_for_first_consumer:
             return False
-        lines = (line for term in found.allowed_topologies for line in term.expressions)
-        return found.provisioner == EBS_DRIVER or any(line.key in ZONE_KEYS for line in lines)
+        lines = (line for term in storage_class.allowed_topologies for line in term.expressions)
+        return storage_class.provisioner == EBS_DRIVER or any(
+            line.key in ZONE_KEYS for line in lines
+        )
 
     def _provisioner(self, claim: PersistentVolumeClaim) -> str:
         """Return the driver that will make the claim's volume; empty for volumes made by hand."""
-        found = self._class_of(claim)
-        known = found is not None and found.provisioner != NO_PROVISIONER
-        return found.provisioner if found is not None and known else ""
+        storage_class = self._class_of(claim)
+        known = storage_class is not None and storage_class.provisioner != NO_PROVISIONER
+        return storage_class.provisioner if storage_class is not None and known else ""
 
     def _class_of(self, claim: PersistentVolumeClaim) -> StorageClass | None:
         name = claim.storage_class if claim.storage_class is not None else self._default

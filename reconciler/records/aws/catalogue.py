@@ -64,7 +64,7 @@ def decode_instance_types(
     answers: Iterable[Mapping[str, Any]], ignored: list[Ignored]
 ) -> dict[str, InstanceType]:
     """Return describe-instance-types by name, without prices; unreadable ones to `ignored`."""
-    found: dict[str, InstanceType] = {}
+    instance_types: dict[str, InstanceType] = {}
     for answer in answers:
         entries = answer.get("InstanceTypes")
         for wire in read_entries(
@@ -72,8 +72,8 @@ def decode_instance_types(
         ):
             known = _instance_type(wire)
             if known is not None:
-                found[known.name] = known
-    return found
+                instance_types[known.name] = known
+    return instance_types
 
 
 def _instance_type(wire: _InstanceTypeWire) -> InstanceType | None:

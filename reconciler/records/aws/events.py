@@ -52,8 +52,8 @@ def decode_message(message: MessageId, body: str) -> tuple[Notice, ...]:
         event = _mapping(msgspec.json.decode(body))
         read = _READERS.get((_text(event, "source"), _text(event, "detail-type")))
         if read is not None:
-            found = read(message, _time(event, "time"), _mapping(event.get("detail")))
-            return tuple(_in_region(notice, event) for notice in found)
+            notices = read(message, _time(event, "time"), _mapping(event.get("detail")))
+            return tuple(_in_region(notice, event) for notice in notices)
     return (Notice(message=message, kind="unreadable", instance=InstanceId("")),)
 
 

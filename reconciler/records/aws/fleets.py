@@ -268,7 +268,7 @@ def read_history(answer: Mapping[str, Any], ignored: list[Ignored]) -> History:
 
     An answer without records means that EC2 refused to answer.
     """
-    found = History()
+    history = History()
     if answer["HistoryRecords"] is None:
         name = str(answer.get("FleetId", ""))
         ignored.append(Ignored(code="unreadable", kind="FleetHistory", name=name, detail=_REFUSED))
@@ -284,11 +284,11 @@ def read_history(answer: Mapping[str, Any], ignored: list[Ignored]) -> History:
         if at is None:
             ignored.append(Ignored(code="unreadable", kind="HistoryRecord", name=wire.event_type))
         elif wire.event_type in REQUEST_EVENTS:
-            found.add(History(changed_at=at))
+            history.add(History(changed_at=at))
         else:
-            found.errors.append(_error(wire, at))
-    found.errors.sort()
-    return found
+            history.errors.append(_error(wire, at))
+    history.errors.sort()
+    return history
 
 
 def _error(wire: _HistoryRecordWire, at: datetime) -> FleetEvent:

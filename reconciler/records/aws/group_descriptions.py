@@ -85,8 +85,10 @@ def read_group_descriptions(
         ignored: Collects what cannot be read.
     """
     templates, zones = read_templates_and_zones(answers, [])
-    found = {wire.auto_scaling_group_name: wire for wire in _groups(answers, ignored)}
-    return tuple(_described(found[n], templates, zones) for n in sorted(names) if n in found)
+    group_wires = {wire.auto_scaling_group_name: wire for wire in _groups(answers, ignored)}
+    return tuple(
+        _described(group_wires[n], templates, zones) for n in sorted(names) if n in group_wires
+    )
 
 
 def _groups(answers: Sequence[Mapping[str, Any]], ignored: list[Ignored]) -> Iterator[_GroupWire]:

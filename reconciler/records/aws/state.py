@@ -163,14 +163,16 @@ class _RegionState:
         return True
 
     def _read_errors(self, answers: list[Answer], details: GroupDetails) -> None:
-        found = {key: History(errors=list(errors)) for key, errors in details.errors.items()}
+        histories = {key: History(errors=list(errors)) for key, errors in details.errors.items()}
         for answer in answers:
             if "HistoryRecords" in answer:
                 fleet_id = answer.get("FleetId")
-                known = found.setdefault(fleet_id if isinstance(fleet_id, str) else "", History())
+                known = histories.setdefault(
+                    fleet_id if isinstance(fleet_id, str) else "", History()
+                )
                 known.add(read_history(answer, self.ignored))
         for fleet_id, fleet in self.fleets.items():
-            self.fleets[fleet_id] = with_history(fleet, found.get(fleet_id, History()))
+            self.fleets[fleet_id] = with_history(fleet, histories.get(fleet_id, History()))
 
     def _join_fleet_members(self, answer: Answer) -> None:
         """Add membership by describe-fleet-instances, which may be all that is known."""

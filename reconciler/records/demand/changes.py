@@ -339,8 +339,10 @@ def _volumes(pod: Pod, claims: Mapping[str, PersistentVolumeClaim]) -> PodVolume
 
 def _is_ephemeral(name: str, pod: Pod, claims: Mapping[str, PersistentVolumeClaim]) -> bool:
     """Return whether the pod owns the claim, or will: Kubernetes makes it after the pod."""
-    found = claims.get(f"{pod.key.namespace}/{name}")
-    return name.startswith(f"{pod.key.name}-") and (found is None or found.of_pod)
+    persistent_volume_claim = claims.get(f"{pod.key.namespace}/{name}")
+    return name.startswith(f"{pod.key.name}-") and (
+        persistent_volume_claim is None or persistent_volume_claim.of_pod
+    )
 
 
 def _pod_end(at: datetime, uid: str, finished: Pod | None, oldest: datetime) -> PodEnd:

@@ -114,7 +114,7 @@ def split_documents(body: bytes, where: str) -> list[RawObject]:
     if not body.strip():
         raise InputError(where, "is empty", HINT)
     file = _File(where, {})
-    found = [
+    raw_objects = [
         raw_object
         for document in _documents(body, where)
         for raw_object in _objects(document, file)
@@ -122,7 +122,7 @@ def split_documents(body: bytes, where: str) -> list[RawObject]:
     for kind, is_more in file.is_more.items():
         if is_more:
             raise InputError(where, f"its {kind} was cut off: more objects follow it", HINT)
-    return found
+    return raw_objects
 
 
 class _File(NamedTuple):
@@ -172,9 +172,9 @@ def _objects(document: bytes | Raw, file: _File, depth: int = 0) -> Iterator[Raw
         if kind:
             yield RawObject(envelope.api_version or "", kind, item)
             continue
-        found = _with_header(item)
-        if found.kind not in LISTS:
-            yield found
+        raw_object = _with_header(item)
+        if raw_object.kind not in LISTS:
+            yield raw_object
         elif depth < _LISTS_DEEP_MAX:
             yield from _objects(item, file, depth + 1)
         else:
@@ -228,8 +228,8 @@ def _with_header(item: Raw) -> RawObject:
         header = _HEADER.decode(item)
     except (ValueError, RecursionError):
         try:
-            found = _lenient_envelope(bytes(item))
+            envelope_wire = _lenient_envelope(bytes(item))
         except ValueError:  # a number too large to read: reported when the object is decoded
             return RawObject("", "", item)
-        return RawObject(found.api_version or "", found.kind or "", item)
+        return RawObject(envelope_wire.api_version or "", envelope_wire.kind or "", item)
     return RawObject(header.api_version or "", header.kind or "", item)

@@ -244,12 +244,12 @@ class PodDecoder:
         spec.node_name = spec.volumes = spec.scheduling_gates = None
         shared = _SHARED.encode(spec)
         key = (shared, local, excess)
-        found = self._specs_by_json.get(key)
-        if found is None:
+        pod_spec = self._specs_by_json.get(key)
+        if pod_spec is None:
             built = decode_pod_spec(shared, local_storage=local, excess=excess)
-            found = self._specs.get_or_build(built, lambda: built, weight=_weight(shared))
-            self._specs_by_json.put(key, found, weight=_weight(shared))
-        return found
+            pod_spec = self._specs.get_or_build(built, lambda: built, weight=_weight(shared))
+            self._specs_by_json.put(key, pod_spec, weight=_weight(shared))
+        return pod_spec
 
 
 def _put_holdings(spec: _SpecWire, status: _StatusWire) -> None:
@@ -347,13 +347,13 @@ def _noticeable(status: _StatusWire) -> tuple[ContainerState, ...]:
         ("init", status.init_container_statuses),
         ("ephemeral", status.ephemeral_container_statuses),
     )
-    found = [
+    container_states = [
         _container_state(kind, status)
         for kind, statuses in every
         for status in statuses or ()
         if _is_noticeable(status)
     ]
-    return tuple(found[:CONTAINERS_MAX])
+    return tuple(container_states[:CONTAINERS_MAX])
 
 
 def _is_noticeable(each: _ContainerStatusWire) -> bool:

@@ -124,8 +124,8 @@ def subjects_of(
         place: `REGION:ACCOUNT`.
     """
     region = {"aws:RequestedRegion": place.partition(":")[0]}
-    found = _subjects(action, parameters, tags, place)
-    return [replace(subject, context={**region, **subject.context}) for subject in found]
+    subjects = _subjects(action, parameters, tags, place)
+    return [replace(subject, context={**region, **subject.context}) for subject in subjects]
 
 
 def scaling_subjects_of(

@@ -48,8 +48,8 @@ def owner_reference(owner: Entry) -> JsonObject:
 
 def owned(api: Api, owner: Entry, kind: Resource) -> list[Entry]:
     """Return what an owner controls, oldest first."""
-    found = api.store.owned_by(owner.uid, kind)
-    return [e for e in found if (controller_of(e) or {}).get("uid") == owner.uid]
+    entries = api.store.owned_by(owner.uid, kind)
+    return [e for e in entries if (controller_of(e) or {}).get("uid") == owner.uid]
 
 
 def pod_from_template(owner: Entry, template: JsonObject, **metadata: object) -> JsonObject:

@@ -46,13 +46,13 @@ def _span(parse: Callable[[object], float]) -> BeforeValidator:
 
     def read(value: object) -> Span:
         low, mark, high = scalars.any_text(value).partition(RANGE_MARK)
-        found = Span(
+        span = Span(
             low=parse(UnquotedText(low.strip())),
             high=parse(UnquotedText((high if mark else low).strip())),
         )
-        if found.high < found.low:
+        if span.high < span.low:
             raise out_of_range("a range goes from the smaller to the larger amount")
-        return found
+        return span
 
     return BeforeValidator(read)
 

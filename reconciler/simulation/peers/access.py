@@ -124,28 +124,30 @@ class Access:
         self.clock.call_later(REGISTRATION_SECONDS, partial(self._give_up, instance.id))
 
     def _give_up(self, instance_id: InstanceId) -> None:
-        found = self.world.fleets.instances.get(instance_id)
-        if found is None or found.gone or self.node_of(instance_id) is not None:
+        instance = self.world.fleets.instances.get(instance_id)
+        if instance is None or instance.gone or self.node_of(instance_id) is not None:
             return
         self.end(instance_id)
-        key = next((key for key, known in self._ids.items() if known == found.fleet_id), None)
+        key = next((key for key, known in self._ids.items() if known == instance.fleet_id), None)
         if key is not None:
             for watch in self.given_up_watchers:
                 watch(key)
 
     def end(self, instance_id: InstanceId) -> None:
         """Terminate an instance, and lower its group's target with it."""
-        found = self.world.fleets.instances.get(instance_id)
-        if found is not None and not found.gone and found.fleet_id is not None:
-            self._cloud.terminate(found.region, found.fleet_id, [found.id], lower_target=True)
+        instance = self.world.fleets.instances.get(instance_id)
+        if instance is not None and not instance.gone and instance.fleet_id is not None:
+            self._cloud.terminate(
+                instance.region, instance.fleet_id, [instance.id], lower_target=True
+            )
 
     def node(self, name: NodeName) -> Node | None:
         """Return a node, while it exists and its instance is not ending."""
         node = self.world.node(name)
         if node is None or node.instance_id is None:
             return node
-        found = self.world.fleets.instances.get(node.instance_id)
-        return node if found is not None and not found.gone else None
+        instance = self.world.fleets.instances.get(node.instance_id)
+        return node if instance is not None and not instance.gone else None
 
     def node_of(self, instance_id: InstanceId) -> Node | None:
         """Return the node that an instance has become."""

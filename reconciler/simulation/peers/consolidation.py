@@ -84,8 +84,12 @@ class Consolidation:
         """Return what the method would do now."""
         allowed = self._allowed()
         if method == "empty":
-            found = self._within([c for c in self._candidates if not c.pods], allowed)
-            return Command(method=method, nodes=tuple(c.node for c in found)) if found else None
+            candidates = self._within([c for c in self._candidates if not c.pods], allowed)
+            return (
+                Command(method=method, nodes=tuple(c.node for c in candidates))
+                if candidates
+                else None
+            )
         used = [c for c in self._candidates if c.pods]
         if method == "several":
             return self._several(self._within(used, allowed)[:SEVERAL_MAX])
@@ -120,7 +124,7 @@ class Consolidation:
     def _all_candidates(self) -> list[_Candidate]:
         """Return nodes that may be disrupted, ordered by savings per disruption."""
         view, situation = self._builder.view, self._situation
-        found = []
+        candidates = []
         for name, node in view.nodes.items():
             key = view.inventory.fleet_of_node.get(name)
             kept = situation.deleting | situation.nominated | situation.young
@@ -134,8 +138,10 @@ class Consolidation:
                 continue
             cost = 1.0 + sum(max(0.0, _eviction_cost(pod)) for pod in moving)
             price = self._prices[key]
-            found.append(_Candidate(node=node, key=key, nano_usd=price, pods=moving, cost=cost))
-        return sorted(found, key=lambda c: (-c.nano_usd / c.cost, c.node.name))
+            candidates.append(
+                _Candidate(node=node, key=key, nano_usd=price, pods=moving, cost=cost)
+            )
+        return sorted(candidates, key=lambda c: (-c.nano_usd / c.cost, c.node.name))
 
     def _sector(self, candidate: _Candidate) -> str:
         return self._builder.view.statuses[candidate.key].settings.sector

@@ -39,13 +39,13 @@ def best_expansion(
         groups: Those that may be raised, and by how many nodes at most.
     """
     finder = SectorFinder(builder.view.settings)
-    found = []
+    expansions = []
     for key, most in groups.items():
         sector = builder.view.statuses[key].settings.sector
         served = [w for w in left if sector in finder.served_by(w.pod_class.spec)]
-        found.append(_expansion(builder, served, key, most) if served else None)
+        expansions.append(_expansion(builder, served, key, most) if served else None)
     return min(
-        (expansion for expansion in found if expansion is not None),
+        (expansion for expansion in expansions if expansion is not None),
         key=lambda each: (round(each.waste, 9), each.key),
         default=None,
     )
@@ -151,7 +151,7 @@ def _similar(
 ) -> list[FleetKey]:
     """Return groups of the same machines in other zones that fit the same pods."""
     sim, view = builder.sim, builder.view
-    found = []
+    fleet_keys = []
     for key in groups:
         one, other = view.statuses[best.key].settings, view.statuses[key].settings
         same = key != best.key and (one.sector, one.size, one.spot, one.taints, one.options) == (
@@ -163,5 +163,5 @@ def _similar(
         )
         kind = sim.node_kind_of(view.offers[key].row)
         if same and not any(sim.refusal(pod_class, kind) for pod_class in best.classes):
-            found.append(key)
-    return found
+            fleet_keys.append(key)
+    return fleet_keys

@@ -224,9 +224,9 @@ class Karpenter:
     def _try_methods(self, first: int) -> bool:
         """Try the methods in their order; return whether one of them decided something."""
         self.passes += 1
-        found = self._consolidation()
+        consolidation = self._consolidation()
         for number in range(first, len(METHODS)):
-            command = found.decide(METHODS[number])
+            command = consolidation.decide(METHODS[number])
             if command is not None:
                 check = partial(self._validate, number, command)
                 self._clock.call_later(VALIDATION_SECONDS, check)

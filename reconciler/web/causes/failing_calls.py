@@ -21,15 +21,15 @@ def causes_of_calls(lasting: Iterable[PastAction]) -> Iterator[Cause]:
         text = describe(past.outcome.action)
         region = str(text.facts.get("region") or "")
         alike.setdefault((text.name, region, past.outcome.error), []).append(past)
-    for (name, _, error), found in alike.items():
-        of_cloud = is_of_cloud(found[0].outcome.action)
+    for (name, _, error), past_actions in alike.items():
+        of_cloud = is_of_cloud(past_actions[0].outcome.action)
         verb, remedy = _of_cloud(error) if of_cloud else _of_cluster(error)
-        more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
+        more = f" (and {len(past_actions) - 1} more)" if len(past_actions) > 1 else ""
         yield Cause(
             kind="ec2-call-fails" if of_cloud else "action-failed",
             level="degraded",
             headline=f"{name} {verb}",
-            detail=f"{_detail(found[0])}{more}",
+            detail=f"{_detail(past_actions[0])}{more}",
             remedy=remedy,
         )
 

@@ -54,14 +54,14 @@ def _unavailable(seen: BoardMoment) -> Iterator[Cause]:
     for kind, (cause, headline) in _UNAVAILABLE.items():
         if kind not in waiting:
             continue
-        found, remedy = waiting[kind].reasons, usual_remedy("fleet-unavailable", kind)
+        reasons, remedy = waiting[kind].reasons, usual_remedy("fleet-unavailable", kind)
         if kind in {"capacity", "quota"} and "spot-fallback" in waiting:
             remedy += ", or set spot_fallback: on-demand"
         yield Cause(
             kind=cause,
             level="limited",
             headline=headline.format(pods=counted_noun(waiting[kind].pods, "pod")),
-            detail=_missing(found) if kind == "missing" else _named(found),
+            detail=_missing(reasons) if kind == "missing" else _named(reasons),
             remedy=remedy,
         )
 
@@ -83,18 +83,18 @@ def _budget(seen: BoardMoment) -> Iterator[Cause]:
     limits = _waiting(plan, lambda r: "limit" if (r.code, r.kind) in _LIMITS else "")
     if not limits:
         return
-    pods, found = limits["limit"].pods, limits["limit"].reasons
-    keys = sorted({_LIMITS[reason.code, reason.kind] for reason in found})
-    first = found[0]
+    pods, reasons = limits["limit"].pods, limits["limit"].reasons
+    keys = sorted({_LIMITS[reason.code, reason.kind] for reason in reasons})
+    first = reasons[0]
     where = f"{first.fleet}: " if first.fleet else ""
-    only_sizes = all(reason.code == "max-capacity" for reason in found)
+    only_sizes = all(reason.code == "max-capacity" for reason in reasons)
     yield Cause(
         kind="budget-too-tight",
         level="limited",
         headline=f"{'Limit reached' if only_sizes else 'Budget too tight'} for "
         f"{counted_noun(pods, 'pod')}",
         detail=f"{where}{first.detail}",
-        remedy=f"raise {' or '.join(keys)}{_or_wait_for(found)}",
+        remedy=f"raise {' or '.join(keys)}{_or_wait_for(reasons)}",
     )
 
 

@@ -109,12 +109,12 @@ class SetProgram(PatternProgram):
                     continue
             if width == len(widths):
                 return SetAnswer()
-            found = self._search(worth, rates, nodes, widths[width], effort)
-            refutation = Refutation(most=found.most, worth=float(worth @ self._counts))
+            fill_result = self._search(worth, rates, nodes, widths[width], effort)
+            refutation = Refutation(most=fill_result.most, worth=float(worth @ self._counts))
             if not refutation.allows(nodes[None])[0]:
                 return SetAnswer(refutation=refutation)
-            gainful = found.amounts @ worth > rates[found.offers] * (1 + _MARGIN)
-            if not self.add(found.offers[gainful], found.amounts[gainful]):
+            gainful = fill_result.amounts @ worth > rates[fill_result.offers] * (1 + _MARGIN)
+            if not self.add(fill_result.offers[gainful], fill_result.amounts[gainful]):
                 width += 1
         return SetAnswer(shares=self._shares())
 
@@ -144,7 +144,9 @@ class SetProgram(PatternProgram):
         self, worth: FloatArray, rates: FloatArray, nodes: IntArray, width: int, effort: Effort
     ) -> FillResult:
         among = nodes.nonzero()[0]
-        found = fill(self._knapsacks, worth, rates, margin=_MARGIN, width=width, among=among)
+        fill_result = fill(self._knapsacks, worth, rates, margin=_MARGIN, width=width, among=among)
         effort.spend(SECONDS_PER_RELAXED_PAIR * self._knapsacks.most.size)
-        effort.spend(SECONDS_PER_LEVEL * found.levels + SECONDS_PER_AMOUNT * found.tried)
-        return found
+        effort.spend(
+            SECONDS_PER_LEVEL * fill_result.levels + SECONDS_PER_AMOUNT * fill_result.tried
+        )
+        return fill_result

@@ -150,12 +150,12 @@ class _Search:
         greedy = GreedyPricer(self._problem)
         master.add(*greedy.seeds(divisible.worth, self._effort))
         for _ in range(ROUNDS_MAX):
-            found = master.solve(self._effort)
-            if found is None or not self._effort.left:
+            master_solution = master.solve(self._effort)
+            if master_solution is None or not self._effort.left:
                 break
-            costs = self._problem.prices + found.premiums
-            if not master.add(*greedy.patterns(found.worth, costs, self._effort)):
-                self._refutations.append(_by_worth(self._problem, found.worth))
+            costs = self._problem.prices + master_solution.premiums
+            if not master.add(*greedy.patterns(master_solution.worth, costs, self._effort)):
+                self._refutations.append(_by_worth(self._problem, master_solution.worth))
                 break
         self._program.add(master.offers, master.amounts)
 
@@ -252,8 +252,8 @@ def _by_worth(problem: Problem, worth: FloatArray) -> Refutation:
     """Return the refutation that follows from this (items,) worth of a pod."""
     knapsacks = Knapsacks(problem)
     prices = np.maximum(problem.prices, 1).astype(np.float64)
-    found = fill(knapsacks, worth, prices, margin=0.0, width=60)
-    return Refutation(most=found.most, worth=float(worth @ problem.counts))
+    fill_result = fill(knapsacks, worth, prices, margin=0.0, width=60)
+    return Refutation(most=fill_result.most, worth=float(worth @ problem.counts))
 
 
 class _Dive:

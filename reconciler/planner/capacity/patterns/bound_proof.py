@@ -70,12 +70,12 @@ def _scaled(
         among = (ratios > 1 + MARGIN).nonzero()[0]
         if not len(among) or effort.seconds < SECONDS_PER_AMOUNT * tried * _WIDER:
             break
-        found = fill(knapsacks, worth, prices, margin=MARGIN, width=width, among=among)
-        tried = found.tried
+        fill_result = fill(knapsacks, worth, prices, margin=MARGIN, width=width, among=among)
+        tried = fill_result.tried
         effort.spend(SECONDS_PER_RELAXED_PAIR * problem.slots.size)
-        effort.spend(SECONDS_PER_LEVEL * found.levels + SECONDS_PER_AMOUNT * tried)
-        ratios = np.minimum(ratios, found.most / prices)
-        values = found.amounts @ worth / prices[found.offers]
+        effort.spend(SECONDS_PER_LEVEL * fill_result.levels + SECONDS_PER_AMOUNT * tried)
+        ratios = np.minimum(ratios, fill_result.most / prices)
+        values = fill_result.amounts @ worth / prices[fill_result.offers]
         if total / max(1.0, float(values.max(initial=1.0))) <= known:
             break
     return total / max(1.0, float(ratios.max()) * (1 + 1e-9))

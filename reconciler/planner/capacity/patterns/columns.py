@@ -143,12 +143,14 @@ def _generate(
     worth = np.zeros(len(problem.items))
     cost, added = np.inf, len(worth)
     while effort.left and added:
-        found = master.solve(effort)
-        if found is None:
+        master_solution = master.solve(effort)
+        if master_solution is None:
             break
-        worth, before = found.worth, cost
-        cost = float(problem.prices[master.offers] @ found.shares)
+        worth, before = master_solution.worth, cost
+        cost = float(problem.prices[master.offers] @ master_solution.shares)
         if added < FEW * len(worth) and cost > before * (1 - PROGRESS):
             pricer.try_harder()
-        added = master.add(*pricer.patterns(worth, problem.prices + found.premiums, effort))
+        added = master.add(
+            *pricer.patterns(worth, problem.prices + master_solution.premiums, effort)
+        )
     return worth, cost

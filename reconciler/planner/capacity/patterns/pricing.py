@@ -83,18 +83,18 @@ class SearchPricer:
                 return easy
             self._easy = False
         awake = self._resting <= 0
-        found = self._search(worth, costs, awake, effort)
-        gainful = found.amounts @ worth > costs[found.offers] * (1 + _TOLERANCE)
+        fill_result = self._search(worth, costs, awake, effort)
+        gainful = fill_result.amounts @ worth > costs[fill_result.offers] * (1 + _TOLERANCE)
         if not gainful.any() and not awake.all():
             awake = ~awake
-            found = self._search(worth, costs, awake, effort)
-            gainful = found.amounts @ worth > costs[found.offers] * (1 + _TOLERANCE)
+            fill_result = self._search(worth, costs, awake, effort)
+            gainful = fill_result.amounts @ worth > costs[fill_result.offers] * (1 + _TOLERANCE)
         self._resting -= 1
         idle = awake.copy()
-        idle[found.offers[gainful]] = False
+        idle[fill_result.offers[gainful]] = False
         self._resting[idle] = RESTING
         self._resting[awake & ~idle] = 0
-        return found.offers, found.amounts
+        return fill_result.offers, fill_result.amounts
 
     def try_harder(self) -> None:
         """Search right away from now on, without greedy filling first."""
@@ -103,7 +103,7 @@ class SearchPricer:
     def _search(
         self, worth: FloatArray, costs: FloatArray, among: BoolArray, effort: Effort
     ) -> FillResult:
-        found = fill(
+        fill_result = fill(
             self._knapsacks,
             worth,
             costs,
@@ -113,8 +113,10 @@ class SearchPricer:
             cells=CELLS,
         )
         effort.spend(SECONDS_PER_RELAXED_PAIR * self._knapsacks.most.size)
-        effort.spend(SECONDS_PER_LEVEL * found.levels + SECONDS_PER_AMOUNT * found.tried)
-        return found
+        effort.spend(
+            SECONDS_PER_LEVEL * fill_result.levels + SECONDS_PER_AMOUNT * fill_result.tried
+        )
+        return fill_result
 
 
 class GreedyPricer:

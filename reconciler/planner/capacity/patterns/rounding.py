@@ -128,17 +128,17 @@ class Rounding:
         chosen: list[IntArray] = []
         left, wanted = problem.counts, replace(problem, counts=counts)
         for step in range(STEPS_MAX):
-            found = None
+            master_solution = None
             if wanted.counts.any():
-                found = self._best_point(wanted, fresh=FRESH if fresh or step else 0)
-            if found is None:
+                master_solution = self._best_point(wanted, fresh=FRESH if fresh or step else 0)
+            if master_solution is None:
                 break
             self._effort.spend(SECONDS_PER_ROUNDING)
-            copies = np.floor(found.shares + 1e-6).astype(np.int64)
+            copies = np.floor(master_solution.shares + 1e-6).astype(np.int64)
             if not copies.any():
                 if not self._effort.left:
                     break
-                copies = self._rounded(wanted, found)
+                copies = self._rounded(wanted, master_solution)
                 if not copies.any():
                     break
             taken = copies.nonzero()[0]
@@ -155,16 +155,18 @@ class Rounding:
     def _best_point(self, wanted: Problem, *, fresh: int) -> MasterSolution | None:
         """Return the fractions of patterns that serve what is wanted at least cost."""
         self._master.demand(wanted.counts, wanted.limits)
-        found = self._master.solve(self._effort)
+        master_solution = self._master.solve(self._effort)
         self._pricer.demand(wanted.counts)
         for _ in range(fresh):
-            if found is None or not self._effort.left:
+            if master_solution is None or not self._effort.left:
                 break
-            costs = wanted.prices + found.premiums
-            if not self._master.add(*self._pricer.patterns(found.worth, costs, self._effort)):
+            costs = wanted.prices + master_solution.premiums
+            if not self._master.add(
+                *self._pricer.patterns(master_solution.worth, costs, self._effort)
+            ):
                 break
-            found = self._master.solve(self._effort) or found
-        return found
+            master_solution = self._master.solve(self._effort) or master_solution
+        return master_solution
 
     def _rounded(self, wanted: Problem, found: MasterSolution) -> IntArray:
         """Return one copy of each of the most used patterns if 97 % of its worth is still wanted.

@@ -65,11 +65,11 @@ class Evictor:
         pod = proposal.pod
         if pod.key in self._moved:
             return self._moved[pod.key]
-        found = self._blocker(proposal, blockers)
-        place = None if found is not None else self._place(proposal, blockers)
-        found = found or (place if isinstance(place, Blocker) else None)
-        if found is not None:
-            kept = KeptPod(proposal.policy, proposal.reason, found.code, found.detail)
+        blocker = self._blocker(proposal, blockers)
+        place = None if blocker is not None else self._place(proposal, blockers)
+        blocker = blocker or (place if isinstance(place, Blocker) else None)
+        if blocker is not None:
+            kept = KeptPod(proposal.policy, proposal.reason, blocker.code, blocker.detail)
             self._context.builder.keep_pod(pod.key, kept)
             return None
         assert not isinstance(place, Blocker)
@@ -83,7 +83,7 @@ class Evictor:
             self._unsettled,
             self._limit,
         )
-        return next((found for check in checks if (found := check(proposal)) is not None), None)
+        return next((blocker for check in checks if (blocker := check(proposal)) is not None), None)
 
     def _unsettled(self, proposal: Proposal) -> Blocker | None:
         """Return a blocker when a pod came to the node within `settle_time`."""

@@ -78,7 +78,7 @@ class PodBlockers:
             self._replicas_min,
             self._too_young,
         )
-        return next((found for ask in checks if (found := ask(proposal.pod)) is not None), None)
+        return next((blocker for ask in checks if (blocker := ask(proposal.pod)) is not None), None)
 
     def stays_for_good(self, pod: Pod) -> bool:
         """Return whether a running pod stays on its node until a person changes something.

@@ -154,16 +154,16 @@ def last_failure(view: ClusterView, node: Node, since: datetime | None = None) -
 
 def attempts_dated_again(view: ClusterView, node: Node) -> list[AnnotateNode]:
     """Return the annotations that correct future times of failures and purchases."""
-    found: list[AnnotateNode] = []
+    annotations: list[AnnotateNode] = []
     for key in (DRAIN_FAILED, REPLACEMENT_ASKED):
         text = node.annotations.get(key, "")
         when = parse_rfc3339(text.partition("/")[0])
         if when is not None and when > view.at:
             noted = read_attempts(text, view.at, _FORGOTTEN_AFTER)
-            found.append(
+            annotations.append(
                 annotate(node, key, str(noted), "scale-in", "its timestamp was in the future")
             )
-    return found
+    return annotations
 
 
 def rests_until(view: ClusterView, node: Node) -> datetime | None:

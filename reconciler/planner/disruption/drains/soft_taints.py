@@ -91,13 +91,13 @@ def _within_room(
 ) -> frozenset[NodeName]:
     """Return per fleet as many nodes as it can do without; those with the soft taint come first."""
     left = dict(room)
-    found: list[NodeName] = []
+    node_names: list[NodeName] = []
     for name in sorted(names, key=lambda each: not has_soft_taint(view.nodes[each])):
         key = view.inventory.fleet_of_node[name]
         if left.get(key, 0) > 0:
             left[key] -= 1
-            found.append(name)
-    return frozenset(found)
+            node_names.append(name)
+    return frozenset(node_names)
 
 
 def _untaint(nodes: Iterable[Node]) -> Iterable[UntaintNode]:

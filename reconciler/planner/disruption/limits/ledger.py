@@ -103,7 +103,7 @@ class EvictionLedger:
         Those are pods leaving nodes that we drain, and young pods that are not healthy yet. Older
         unhealthy pods may stay as they are.
         """
-        view, found = self._view, []
+        view, pods = self._view, []
         for pod in view.snapshot.cluster.pods:
             if pod.finished or (pod.ready and not pod.deleting):
                 continue
@@ -111,8 +111,8 @@ class EvictionLedger:
             drained = pod.deleting and node is not None and is_draining_by_us(node)
             young = pod.created_at is not None and view.at - pod.created_at < SETTLED_WITHIN
             if drained or (young and not pod.deleting):
-                found.append(pod)
-        return self._pod_budgets.covering(found)
+                pods.append(pod)
+        return self._pod_budgets.covering(pods)
 
     def take_node(self, key: FleetKey, node: NodeName | None = None) -> None:
         """Count one more node of the fleet as disrupted by this plan; a chosen one only once."""
@@ -151,12 +151,12 @@ class EvictionLedger:
 
         A pod that has ended uses up no budget.
         """
-        found = self._limit(pod, settings)
-        if found is not None or pod.finished:
-            return found
-        found = self._pods_blocker((pod,), 1)
-        if found is not None or pod.node_name is None or pod.node_name in self._disrupted:
-            return found
+        blocker = self._limit(pod, settings)
+        if blocker is not None or pod.finished:
+            return blocker
+        blocker = self._pods_blocker((pod,), 1)
+        if blocker is not None or pod.node_name is None or pod.node_name in self._disrupted:
+            return blocker
         return self._node_budgets.blocker(self._fleet_of_node[pod.node_name], "deschedule")
 
     def take_pod(self, pod: Pod) -> None:

@@ -198,15 +198,15 @@ def replaced_later(view: ClusterView, key: FleetKey) -> frozenset[NodeName]:
     Nodes of a batch count as long as the batch lasts; others as long as the replacement may need to
     join and take their pods.
     """
-    found: set[NodeName] = set()
+    node_names: set[NodeName] = set()
     for node in view.statuses[key].nodes:
         outdated = view.inventory.outdated.get(node.name)
         if outdated is None or outdated.only_for_cheaper_spot or is_draining(node):
             continue
         noted = node.annotations.get(REPLACEMENT_ASKED, "")
         if outdated.has_batch or read_attempts(noted, view.at, REPLACEMENT_COUNTS_FOR):
-            found.add(node.name)
-    return frozenset(found)
+            node_names.add(node.name)
+    return frozenset(node_names)
 
 
 class DemandMargin:

@@ -365,9 +365,9 @@ def _drainable(
 
 def _settling(run: VoluntaryRun) -> Mapping[NodeName, Blocker]:
     """Return the nodes whose pods may not be moved yet: their new nodes would stand idle."""
-    found, at = {}, run.context.view.at
+    blockers, at = {}, run.context.view.at
     for candidate in run.candidates:
         left = candidate.settles_for(at)
         if left is not None:
-            found[candidate.node.name] = settles(left, at)
-    return found
+            blockers[candidate.node.name] = settles(left, at)
+    return blockers

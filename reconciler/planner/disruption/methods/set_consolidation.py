@@ -39,9 +39,9 @@ def propose(run: VoluntaryRun) -> None:
     for (sector, _), could_go in sorted(pools.items(), key=lambda each: each[0]):
         pool = _within_room(run, could_go)
         if sector not in busy and len(pool) > 1:
-            found = SetSearch(run.context, run.trials, sector).best(pool)
-            if found is not None:
-                _ask(run, found)
+            proposed_set = SetSearch(run.context, run.trials, sector).best(pool)
+            if proposed_set is not None:
+                _ask(run, proposed_set)
                 busy.add(sector)
 
 
@@ -102,12 +102,12 @@ def _within_room(run: VoluntaryRun, pool: Iterable[Candidate]) -> list[Candidate
     left = dict(run.context.removal_quota.left)
     for name in run.context.idle:
         left[run.context.view.inventory.fleet_of_node[name]] -= 1
-    found: list[Candidate] = []
+    candidates: list[Candidate] = []
     for candidate in sorted(pool, key=lambda c: (c.share, c.node.name)):
         if left[candidate.status.key] > 0:
             left[candidate.status.key] -= 1
-            found.append(candidate)
-    return found
+            candidates.append(candidate)
+    return candidates
 
 
 def _ask(run: VoluntaryRun, found: ProposedSet) -> None:

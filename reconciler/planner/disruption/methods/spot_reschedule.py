@@ -281,5 +281,5 @@ class _Search:
         settling = candidate.settles_for(view.at)
         if settling is not None:
             return settles(settling, view.at)
-        found = lasting_blocker(context, candidate)
-        return found or context.ledger.node_blocker(key, POLICY) or candidate
+        blocker = lasting_blocker(context, candidate)
+        return blocker or context.ledger.node_blocker(key, POLICY) or candidate

@@ -43,7 +43,7 @@ def find_awaited(
     )
     looked_at = _sets_first(context, examined(context, candidates))
     trials = RemovalTrials(seen, simulator, looked_at)
-    found: dict[NodeName, NodeName] = {}
+    node_names: dict[NodeName, NodeName] = {}
     begin = simulator.checkpoint()
     for candidate in looked_at:
         # As in `VoluntaryRun._needed`: pods of a fleet at its minimum keep their places.
@@ -57,9 +57,9 @@ def find_awaited(
             in_time = may_go_in_time(context, candidate, when_others_moved=True)
             if in_time and isinstance(moves, Relocation):
                 for row in set(moves.rows).intersection(idle):
-                    found.setdefault(context.builder.row_name(row), node.name)
+                    node_names.setdefault(context.builder.row_name(row), node.name)
     simulator.undo(begin)
-    return found
+    return node_names
 
 
 def _sets_first(context: DisruptionContext, candidates: Sequence[Candidate]) -> list[Candidate]:

@@ -132,11 +132,11 @@ class Consolidator:
             groups: Its pods.
             more: Further rows that may take them, after all others.
         """
-        found = self._simulator.move(candidate.node, groups)
-        if found is None:
+        relocation = self._simulator.move(candidate.node, groups)
+        if relocation is None:
             rows = [*self.cheaper_rows(candidate, self._context.waiting), *more]
-            found = self._simulator.move(candidate.node, groups, rows) if rows else None
-        return found
+            relocation = self._simulator.move(candidate.node, groups, rows) if rows else None
+        return relocation
 
     def coming_rows(self, candidate: Candidate) -> list[int]:
         """Return the rows that may replace it, launching or incomplete, reserved for no pod."""

@@ -96,8 +96,8 @@ def _laid_on(
     """Place the pieces on these nodes; return the nodes that take any."""
     among = np.zeros(builder.sim.rows, dtype=np.bool_)
     among[[builder.view.row_of[node.name] for node in nodes]] = True
-    found: set[NodeName] = set()
+    node_names: set[NodeName] = set()
     for pod_class, count in pieces.items():
         laid = fill(builder.sim, pod_class, count, among, tightness(builder.sim))
-        found |= {builder.row_name(row) for row, _ in laid}
-    return frozenset(found)
+        node_names |= {builder.row_name(row) for row, _ in laid}
+    return frozenset(node_names)

@@ -177,19 +177,19 @@ class RemovalTrials:
             return enough
         spec = self._context.view.offers[key].row
         seen = candidate.node.labels.get(ZONE, "")
-        found: Blocker | None = None
+        blocker: Blocker | None = None
         for row_spec in in_some_zone(spec, seen) if some_zone else [spec]:
             answer = self._with_one_more(candidate, row_spec)
             if isinstance(answer, Relocation):
                 return None
-            found = found or answer
-        if found is None:
+            blocker = blocker or answer
+        if blocker is None:
             return Blocker(
                 "no-destination",
                 f"its pods fit on no other node, nor on one more of {key.name} in whichever "
                 "zone it starts",
             )
-        return found
+        return blocker
 
     def _with_one_more(self, candidate: Candidate, spec: RowSpec) -> Relocation | Blocker | None:
         """Return the result of `leave` with such a new node, in the first zone where that fails.

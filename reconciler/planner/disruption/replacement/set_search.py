@@ -197,7 +197,7 @@ class SetSearch:
         Of fleets alike in size and price, as those of several zones are, only the first is tried.
         """
         most = sum(map(self._price_of, members)) * (100 - SAVING_PERCENT_MIN) // 100
-        found: dict[tuple[int, bytes], ProposedSet] = {}
+        proposed_sets: dict[tuple[int, bytes], ProposedSet] = {}
         with self._taken_out(members) as left:
             if not left:
                 return []
@@ -206,12 +206,12 @@ class SetSearch:
                 (offer,) = table.offers
                 size = (offer.compared_nano_usd, offer.vector.tobytes())
                 fewest = int((-(-asked // np.maximum(offer.vector, 1))).max())
-                if size in found or offer.compared_nano_usd * fewest > most:
+                if size in proposed_sets or offer.compared_nano_usd * fewest > most:
                     continue
                 priced = self._saving(members, self._bought(left, table) or {})
                 if priced is not None and priced.wanted:
-                    found[size] = priced
-        return list(found.values())
+                    proposed_sets[size] = priced
+        return list(proposed_sets.values())
 
     def _wasted_most(self, candidate: Candidate) -> tuple[object, ...]:
         """Return the sort key of nodes: those with the most unused money first."""
@@ -300,15 +300,15 @@ class SetSearch:
         view, members = self._context.view, proposed.members
         specs = [view.offers[k].row for k, count in proposed.wanted.items() for _ in range(count)]
         zones = max(len(list(in_each_zone(spec))) for spec in specs)
-        found: ProposedSet | None = proposed
+        proposed_set: ProposedSet | None = proposed
         for number in range(zones + 1):
             for spread in (True, False):
                 rows = [_in_zone(spec, number) for spec in specs]
                 members = self._removals_of(members, rows, spread=spread)
-                found = self._saving(members, proposed.wanted)
-                if found is None:  # it saves no more with fewer nodes
+                proposed_set = self._saving(members, proposed.wanted)
+                if proposed_set is None:  # it saves no more with fewer nodes
                     return None
-        return found
+        return proposed_set
 
     def _removals_of(
         self, members: Sequence[Candidate], specs: Sequence[RowSpec], *, spread: bool

@@ -352,8 +352,8 @@ class DrainSimulator:
     ) -> bool:
         """Return whether `move` would succeed, and survive `spread` if asked; change nothing."""
         checkpoint = self.checkpoint()
-        found = self.move(node, groups, also)
-        fits = found is not None and not (spread and not self.survives_spreading(found))
+        relocation = self.move(node, groups, also)
+        fits = relocation is not None and not (spread and not self.survives_spreading(relocation))
         self.undo(checkpoint)
         return fits
 

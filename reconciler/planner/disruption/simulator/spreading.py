@@ -44,14 +44,14 @@ def soft_taints_of_others(view: ClusterView) -> SoftTaints:
 
 def latest(begun: Sequence[Relocation]) -> list[Relocation]:
     """Return the last moves, as many as can be placed again in a short time, in their order."""
-    found: list[Relocation] = []
+    relocations: list[Relocation] = []
     pods = 0
     for moves in reversed(begun):
         pods += sum(len(members) for _, members in moves.groups)
         if pods > SPREAD_PODS_MAX:
             break
-        found.append(moves)
-    return found[::-1]
+        relocations.append(moves)
+    return relocations[::-1]
 
 
 def orders_of_arrival(moved: Sequence[Relocation], budgets: BudgetLedger) -> list[list[PodClass]]:

@@ -51,6 +51,8 @@ def with_protected(
     known: Iterable[ProtectedInstance], refused: Iterable[InstanceId], at: datetime
 ) -> tuple[ProtectedInstance, ...]:
     """Return what is remembered after EC2 has refused to end some more."""
-    found = {protected_instance.instance: protected_instance for protected_instance in known}
-    found.update({each: ProtectedInstance(instance=each, at=at) for each in refused})
-    return tuple(sorted(found.values()))
+    protected_instances = {
+        protected_instance.instance: protected_instance for protected_instance in known
+    }
+    protected_instances.update({each: ProtectedInstance(instance=each, at=at) for each in refused})
+    return tuple(sorted(protected_instances.values()))

@@ -135,11 +135,11 @@ def find_stuck(
         settings: The sector config, resolved.
         at: The time by which ages count; None for the earliest of the known clocks.
     """
-    found = _overdue(snapshot, settings, find_due(snapshot, settings, at))
-    hole = find_pod_on_missing_node(snapshot) if found else None
+    stuck_instances = _overdue(snapshot, settings, find_due(snapshot, settings, at))
+    hole = find_pod_on_missing_node(snapshot) if stuck_instances else None
     return tuple(
         stuck_instance
-        for stuck_instance in found
+        for stuck_instance in stuck_instances
         if hole is None or stuck_instance.node is not None
     )
 
@@ -167,16 +167,20 @@ def find_unjoined(
         due: What `find_due` returns.
         orphans: Instances without a node whose fleet is gone, which the pod would keep too.
     """
-    found = _overdue(snapshot, settings, due)
-    pod = find_pod_on_missing_node(snapshot) if found or orphans else None
+    stuck_instances = _overdue(snapshot, settings, due)
+    pod = find_pod_on_missing_node(snapshot) if stuck_instances or orphans else None
     if pod is None:
-        return found, None
+        return stuck_instances, None
     kept = {
         *orphans,
-        *(stuck_instance.instance.id for stuck_instance in found if stuck_instance.node is None),
+        *(
+            stuck_instance.instance.id
+            for stuck_instance in stuck_instances
+            if stuck_instance.node is None
+        ),
     }
     with_nodes = tuple(
-        stuck_instance for stuck_instance in found if stuck_instance.node is not None
+        stuck_instance for stuck_instance in stuck_instances if stuck_instance.node is not None
     )
     return with_nodes, UnlistedNode(pod=pod, instances=tuple(sorted(kept))) if kept else None
 
@@ -185,13 +189,13 @@ def _overdue(
     snapshot: Snapshot, settings: PlannerSettings, due: Sequence[DueMember]
 ) -> tuple[StuckInstance, ...]:
     """Return the same as `find_stuck`, regardless of pods on nodes that are not listed."""
-    found = [
+    stuck_instances = [
         StuckInstance(key=due_member.key, instance=due_member.instance, since=due_member.since)
         for due_member in due
         if due_member.node is None
     ]
-    found += _never_took_pods(snapshot, settings, due)
-    return tuple(sorted(found, key=lambda s: (s.since, s.instance.id)))
+    stuck_instances += _never_took_pods(snapshot, settings, due)
+    return tuple(sorted(stuck_instances, key=lambda s: (s.since, s.instance.id)))
 
 
 def _never_took_pods(
@@ -206,23 +210,23 @@ def _never_took_pods(
     node that joined, and others would be bought beside it.
     """
     wait = timedelta(seconds=settings.instance_init_seconds)
-    found: dict[NodeName, StuckInstance] = {}
+    stuck_instances: dict[NodeName, StuckInstance] = {}
     for key, instance, _, node in due:
         if node is None or takes_pods(node, settings):
             continue
         started = started_at(node, instance)
         own = node.instance_id == instance.id and not (node.unreadable or node.deleting)
         if own and started and started + wait <= snapshot.at:
-            found[node.name] = StuckInstance(
+            stuck_instances[node.name] = StuckInstance(
                 key=key, instance=instance, since=started + wait, node=node
             )
-    if not found:
+    if not stuck_instances:
         return
     pods: dict[NodeName, list[Pod]] = {}
     for pod in snapshot.cluster.pods:
-        if pod.node_name in found:
+        if pod.node_name in stuck_instances:
             pods.setdefault(pod.node_name, []).append(pod)
-    for name, stuck_instance in found.items():
+    for name, stuck_instance in stuck_instances.items():
         assert stuck_instance.node is not None
         if never_took_pods(
             stuck_instance.node, stuck_instance.instance, pods.get(name, ()), settings
@@ -289,7 +293,7 @@ def find_due(
     nodes = NodesByInstance(snapshot.cluster.nodes, cloud.instances)
     if not nodes.certain:
         return []
-    found: list[DueMember] = []
+    due_members: list[DueMember] = []
     keys = fleet_keys_by_instance(cloud, settings)
     wait = timedelta(seconds=settings.instance_init_seconds)
     latest = max(now, snapshot.at)
@@ -299,8 +303,8 @@ def find_due(
             since = launched + wait
             node = nodes.of(instance) if since <= latest else None
             if since <= now or node is not None:
-                found.append(DueMember(key, instance, since, node))
-    return found
+                due_members.append(DueMember(key, instance, since, node))
+    return due_members
 
 
 def find_pod_on_missing_node(snapshot: Snapshot) -> Pod | None:

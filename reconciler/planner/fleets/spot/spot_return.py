@@ -76,7 +76,7 @@ def with_spot_returns(
     }
     statuses = {status.key: status for status in inventory.fleets}
     outdated = dict(inventory.outdated)
-    found: list[SpotReturn] = []
+    spot_returns: list[SpotReturn] = []
     for key, stand_ins in sorted(nodes.items()):
         place = (key.name, key.region)
         before = saved_states.get(place, SavedFleetState(fleet=key.name, region=key.region))
@@ -87,7 +87,7 @@ def with_spot_returns(
         if last != before.spot_return_at:
             saved_states[place] = replace(before, spot_return_at=last)
         waits = trouble or _waits(batch, last, at)
-        found.append(SpotReturn(key=key, nodes=tuple(stand_ins), batch=batch, waits=waits))
+        spot_returns.append(SpotReturn(key=key, nodes=tuple(stand_ins), batch=batch, waits=waits))
         for name, began in batch.items():
             outdated.setdefault(name, chosen_to_return(key, began))
     changed = replace(
@@ -95,7 +95,7 @@ def with_spot_returns(
         outdated=dict(sorted(outdated.items())),
         fleet_states=tuple(saved_states[place] for place in sorted(saved_states)),
     )
-    return changed, tuple(found)
+    return changed, tuple(spot_returns)
 
 
 def _batch(

@@ -68,20 +68,20 @@ def find_updates(
     drifts = {fleet.key: old_and_new(fleet, fleet.live, instances) for fleet in fleets}
     doubted = _doubted(fleets, drifts, saved_states)
     canaries = Canaries(fleets, instances, stuck, noticed, doubted, snapshot, settings)
-    found: dict[FleetKey, Update] = {}
+    updates: dict[FleetKey, Update] = {}
     for fleet in fleets:
         drift = drifts[fleet.key]
         saved = saved_states.get((fleet.key.name, fleet.key.region))
         if fleet.live is not None and not is_version_known(fleet.live):
             standing = standing_update(fleet, instances, saved, snapshot.at, settings)
             if standing is not None:
-                found[fleet.key] = standing
+                updates[fleet.key] = standing
         elif drift[0] and fleet.live is not None and fleet.live.launch_template_version:
             update = _undecided(fleet, drift, noticed, snapshot.at, settings)
             update = replace(update, not_new=_not_new(fleet, update, instances))
             update = replace(update, canary=_judged(canaries, fleet, update, saved))
-            found[fleet.key] = _with_state(fleet, update, canaries.now, snapshot.at, settings)
-    return found
+            updates[fleet.key] = _with_state(fleet, update, canaries.now, snapshot.at, settings)
+    return updates
 
 
 def _undecided(
@@ -122,15 +122,15 @@ def _doubted(
     saved_states: Mapping[tuple[str, Region], SavedFleetState],
 ) -> frozenset[NodeName]:
     """Return the new nodes of fleets that have old ones and whose version is not proven."""
-    found: set[NodeName] = set()
+    node_names: set[NodeName] = set()
     for fleet in fleets:
         old, new = drifts[fleet.key]
         saved = saved_states.get((fleet.key.name, fleet.key.region))
         version = fleet.live.launch_template_version if fleet.live is not None else ""
         proven = saved is not None and saved.canary_proven and saved.canary_version == version
         if old and not proven:
-            found.update(node.name for node in new)
-    return frozenset(found)
+            node_names.update(node.name for node in new)
+    return frozenset(node_names)
 
 
 def _annotated(fleet: FleetNodes, version: str, at: datetime) -> Mapping[NodeName, BatchAnnotation]:
@@ -151,14 +151,14 @@ def _not_new(
     if began is None:
         return ()
     known = {node.name for node in update.new}.union(update.batch)
-    found: list[Node] = []
+    nodes: list[Node] = []
     for node in fleet.nodes:
         instance = instances.get(node.name)
         launched_at = None if instance is None else instance.launched_at
         times = [at for at in (node.created_at, launched_at) if at is not None]
         if node.name not in known and times and min(times) >= began:
-            found.append(node)
-    return tuple(found)
+            nodes.append(node)
+    return tuple(nodes)
 
 
 def _judged(
@@ -301,8 +301,8 @@ def _may_go(fleet: FleetNodes, update: Update) -> frozenset[NodeName]:
     Nodes of which EC2 does not show whether they are drifted wait; drains that have begun go on.
     """
     came = len(update.successors_taking_pods)
-    found = {name for name, batch in update.batch.items() if batch.number <= came}
+    node_names = {name for name, batch in update.batch.items() if batch.number <= came}
     draining = {node.name for node in fleet.nodes if is_draining(node)}
     waiting = update.unknown - draining
     staying = [name for name in update.batch if name not in draining | waiting]
-    return frozenset(found.union(staying[: update.spare]) - waiting)
+    return frozenset(node_names.union(staying[: update.spare]) - waiting)

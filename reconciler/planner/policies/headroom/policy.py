@@ -52,7 +52,10 @@ def propose_in_place(builder: PlanBuilder) -> None:
 
 def _keep_free(builder: PlanBuilder, *, may_move: bool) -> None:
     view, guard = builder.view, ReservationGuard(builder)
-    asked, found = headroom_asked_for(builder, builder.reservations), dict[PodKey, HeadroomPlan]()
+    asked, headroom_plans = (
+        headroom_asked_for(builder, builder.reservations),
+        dict[PodKey, HeadroomPlan](),
+    )
     for pieces in largest_first(asked):
         missing = pieces.count
         if pieces.has_size:
@@ -60,7 +63,7 @@ def _keep_free(builder: PlanBuilder, *, may_move: bool) -> None:
             missing -= _found(builder, guard, pieces, pod_class, may_move=may_move)
             want = min(missing, PIECES_MAX)
             missing -= _bought(builder, guard, pieces, pod_class, want) if want else 0
-        found[pieces.pod.key] = HeadroomPlan(
+        headroom_plans[pieces.pod.key] = HeadroomPlan(
             sector=pieces.sector,
             asked=pieces.asked,
             pieces=pieces.count,
@@ -68,7 +71,7 @@ def _keep_free(builder: PlanBuilder, *, may_move: bool) -> None:
             because=_why_missing(builder, guard, pieces) if missing else "",
         )
     for pieces in asked:
-        builder.note_headroom(found[pieces.pod.key])
+        builder.note_headroom(headroom_plans[pieces.pod.key])
 
 
 def _found(

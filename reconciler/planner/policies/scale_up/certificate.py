@@ -76,12 +76,12 @@ class PurchaseEvidence:
 
 def distinct_offers(tables: Sequence[OfferTable]) -> list[Offer]:
     """Return the offers of several purchases, each fleet's at the time when most of it was left."""
-    found: dict[FleetKey, Offer] = {}
+    offers: dict[FleetKey, Offer] = {}
     for offer in (offer for table in tables for offer in table.offers):
-        known = found.get(offer.node.key)
+        known = offers.get(offer.node.key)
         if known is None or offer.most > known.most:
-            found[offer.node.key] = offer
-    return list(found.values())
+            offers[offer.node.key] = offer
+    return list(offers.values())
 
 
 def least_cost(
@@ -144,7 +144,7 @@ def _shapes(
 
     Offers of which no node could be bought would weaken the bound.
     """
-    found: dict[tuple[object, ...], _Shape] = {}
+    shapes: dict[tuple[object, ...], _Shape] = {}
     groups: dict[int, int] = {}
     rows = open_rows.nonzero()[0]
     for pod_class, count in served:
@@ -159,13 +159,13 @@ def _shapes(
         )
         needs = by_requests, pod_class.requests.tobytes()
         key = (needs, slots.tobytes(), admitted.tobytes(), apart)
-        known = found.get(key)
+        known = shapes.get(key)
         if known is not None:
             count += known.item.count  # noqa: PLW2901 - the sum replaces the part
         numbers = (*(known.numbers if known else ()), pod_class.number)
         item = Item(pod_class=pod_class, count=count, slots=slots, groups=apart)
-        found[key] = _Shape(item=item, numbers=numbers, admitted=admitted)
-    return list(found.values())
+        shapes[key] = _Shape(item=item, numbers=numbers, admitted=admitted)
+    return list(shapes.values())
 
 
 def _stated(

@@ -295,16 +295,16 @@ def _without_pending(view: ClusterView, state: SavedDemandState) -> SavedDemandS
 def _quarantine(builder: PlanBuilder, waiting: Mapping[str, list[WaitingClass]]) -> None:
     """Quarantine every class of a kind whose purchases failed too often, with the reason."""
     for demand, classes in waiting.items():
-        found = [
+        saved_demand_states = [
             m for m in builder.purchases.remembered.values() if m.demand == demand and m.strikes
         ]
-        strikes = max((state.strikes for state in found), default=0)
-        hoping = any(has_zones(builder.view, state) for state in found) and any(
+        strikes = max((state.strikes for state in saved_demand_states), default=0)
+        hoping = any(has_zones(builder.view, state) for state in saved_demand_states) and any(
             needs_a_zone(builder, waiting_class) for waiting_class in classes
         )
         if strikes < (ZONE_TRIES_MAX if hoping else STRIKES_MAX):
             continue
-        fleets = ", ".join(sorted({state.fleet for state in found}))
+        fleets = ", ".join(sorted({state.fleet for state in saved_demand_states}))
         why = (
             f"{counted_noun(strikes, 'time')} nodes of {fleets} joined for such pods and none of "
             "them bound: no more are asked for until the pods' spec or the fleet changes"

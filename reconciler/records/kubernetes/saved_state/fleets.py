@@ -143,7 +143,7 @@ def _shortened(wires: Iterable[SavedFleetWire]) -> list[SavedFleetWire]:
 
     An incident may make all fleets fail with the longest of texts.
     """
-    found: list[SavedFleetWire] = []
+    saved_fleet_wires: list[SavedFleetWire] = []
     left = FLEETS_BYTES_MAX
     for wire in wires:
         cut = structs_replace(
@@ -155,8 +155,8 @@ def _shortened(wires: Iterable[SavedFleetWire]) -> list[SavedFleetWire]:
         left -= _size(cut)
         if left < 0:
             break
-        found.append(cut)
-    return found
+        saved_fleet_wires.append(cut)
+    return saved_fleet_wires
 
 
 def _size(wire: SavedFleetWire) -> int:

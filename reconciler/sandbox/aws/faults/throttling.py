@@ -54,10 +54,10 @@ class Throttle:
 
 def _own(buckets: Mapping[str, Bucket], action: str) -> TokenBucket | None:
     """Return the script's bucket for an action."""
-    found = buckets.get(action)
-    if found is None:
+    bucket = buckets.get(action)
+    if bucket is None:
         return None
-    return TokenBucket(capacity=found.capacity, per_second=found.per_second)
+    return TokenBucket(capacity=bucket.capacity, per_second=bucket.per_second)
 
 
 def _instances_of(call: AwsCall) -> int:

@@ -38,8 +38,8 @@ class PastStates:
 
     def at(self, moment: datetime) -> RegionState | None:
         """Return the state at that time, or the oldest one; None when there is none."""
-        found = None
+        region_state = None
         for state in self._states:
-            if found is None or state.at <= moment:
-                found = state
-        return found
+            if region_state is None or state.at <= moment:
+                region_state = state
+        return region_state

@@ -63,13 +63,13 @@ class KubeControl:
     def _get_calls(self, request: Request) -> Body:
         query = request.query
         mutating = query.get("mutating")
-        found = self._calls.calls(
+        kube_calls = self._calls.calls(
             verb=query.get("verb"),
             resource=query.get("resource"),
             mutating=None if mutating is None else mutating == "true",
             user_agent=query.get("user_agent", ""),
         )
-        return {"counts": counts(found), "calls": [call.to_json() for call in found]}
+        return {"counts": counts(kube_calls), "calls": [call.to_json() for call in kube_calls]}
 
     def _delete_calls(self, _request: Request) -> Body:
         self._calls.clear()

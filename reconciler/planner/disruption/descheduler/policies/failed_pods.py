@@ -16,13 +16,13 @@ def proposals(arguments: FailedPods, facts: Facts) -> Proposals:
 
     Source: descheduler README, RemoveFailedPods, read 2026-11.
     """
-    found = [
+    pods = [
         pod
         for node in facts.nodes
         for pod in facts.view.finished_on.get(node.name, ())
         if pod.phase == "Failed" and not pod.deleting and arguments.scope.covers(pod)
     ]
-    for pod in sorted(found, key=eviction_order):
+    for pod in sorted(pods, key=eviction_order):
         if _is_selected(pod, arguments, facts):
             why = f" ({pod.reason})" if pod.reason else ""
             yield Proposal(pod=pod, policy="RemoveFailedPods", reason=f"it has failed{why}")

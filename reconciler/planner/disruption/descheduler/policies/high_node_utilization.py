@@ -48,11 +48,11 @@ def nodes_to_empty(
     """
     asked = usage or Usage(facts, arguments.thresholds)
     below, full, row_of = asked.below(arguments.thresholds), asked.fullness(), facts.view.row_of
-    found = [node for node in facts.nodes if below[row_of[node.name]]]
-    if len(found) <= arguments.number_of_nodes or len(found) == len(facts.nodes):
+    nodes = [node for node in facts.nodes if below[row_of[node.name]]]
+    if len(nodes) <= arguments.number_of_nodes or len(nodes) == len(facts.nodes):
         return []
-    found = [node for node in found if _can_become_empty(node, arguments, facts)]
-    return sorted(found, key=lambda node: (full[row_of[node.name]], node.name))
+    nodes = [node for node in nodes if _can_become_empty(node, arguments, facts)]
+    return sorted(nodes, key=lambda node: (full[row_of[node.name]], node.name))
 
 
 def _can_become_empty(node: Node, arguments: HighNodeUtilization, facts: Facts) -> bool:

@@ -178,13 +178,13 @@ class StatusBoard:
             failed: Whether the turn failed, or its push was refused.
         """
         leads, now = self._leadership().leads, self._clock.monotonic_seconds()
-        progress = None
+        scrubbed = None
         if progress is not None:
-            progress = tuple(replace(e, detail=self._scrubbed(e.detail)) for e in progress)
+            scrubbed = tuple(replace(e, detail=self._scrubbed(e.detail)) for e in progress)
         with self._lock:
             view = self._view
             since = view.second_loop_failing_seconds
-            known = view.progress if progress is None else progress
+            known = view.progress if scrubbed is None else scrubbed
             self._view = replace(
                 view,
                 second_loop=self._scrubbed(text),

@@ -35,7 +35,7 @@ def ask_status(listen: str, token: bytes | None = None) -> dict[str, Any]:
     """
     status, body = _get(listen, "/api/status", token, TIMEOUT_SECONDS)
     document = _read(listen, status, body)
-    if status != 200 or "cycle" not in document:
+    if status != 200 or not document.keys() >= {"cycle", "verdict"}:
         raise _no_reconciler(listen, status)
     return document
 

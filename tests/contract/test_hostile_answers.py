@@ -119,6 +119,15 @@ def test_deeply_nested_answers_are_refused_cleanly() -> None:
             client.ask_explanations(address, {"pod": ["a/b"]})
 
 
+def test_status_of_another_program_is_refused() -> None:
+    """Many programs count cycles: `reconciler status` ended with KeyError 'verdict'."""
+    with (
+        scripted_server(lambda _: Answer(200, b'{"cycle": {"number": 1}}', {})) as url,
+        pytest.raises(InputError, match="is not a reconciler's status endpoint"),
+    ):
+        client.ask_status(url.removeprefix("http://"))
+
+
 def test_answer_beyond_the_limit_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """It would fill the memory of whoever asks."""
     monkeypatch.setattr(client, "BODY_MAX_BYTES", 1024**2)

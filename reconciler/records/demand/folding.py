@@ -14,6 +14,7 @@ from reconciler.model.demand import (
     PodDemand,
     PodEnd,
 )
+from reconciler.model.errors import InputError
 
 _NEVER = datetime.min.replace(tzinfo=UTC)
 _EVER = datetime.max.replace(tzinfo=UTC)
@@ -40,6 +41,9 @@ def folded(lines: Iterable[DemandLine], begin: datetime = _NEVER) -> Demand:
     Args:
         lines: The lines.
         begin: When they begin; later where the recording did (`recorded_from`).
+
+    Raises:
+        InputError: Pods of two namespaces have the same id, which is all that an `end` names.
     """
     kept: dict[str | int, DemandLine] = {}
     ends: dict[str, PodEnd] = {}
@@ -164,6 +168,11 @@ def _since_latest(pod: PodDemand, before: DemandLine | None) -> PodDemand:
 
     A recorder that has been started again does not know that a scheduling gate held the pod.
     """
+    if isinstance(before, PodDemand) and before.namespace != pod.namespace:
+        namespaces = " and ".join(sorted((before.namespace, pod.namespace)))
+        raise InputError(
+            f"pod {pod.id}", f"is in two namespaces, {namespaces}", "give each pod an id of its own"
+        )
     if before is None or before.at <= pod.at or (pod.until is not None and pod.until < before.at):
         return pod
     return replace(pod, at=before.at)

@@ -16,6 +16,7 @@ from reconciler.model.demand import (
     PodDemand,
     PodEnd,
 )
+from reconciler.model.errors import InputError
 from reconciler.records.demand import (
     encode_line,
     folded,
@@ -203,3 +204,10 @@ def test_order_of_lines_in_the_file_says_nothing_about_pods_of_one_moment() -> N
     assert [list(folded(each).lines) for each in (lines, [*lines[3::-1], AGENT, CLAIM])] == [
         expected, expected,
     ]  # fmt: skip
+
+
+def test_one_id_in_two_namespaces_is_refused() -> None:
+    """Two pods called `web` were simulated as one, and the report said nothing of it."""
+    here, there = (replace(pod("web"), namespace=name) for name in ("a", "b"))
+    with pytest.raises(InputError, match="in two namespaces, a and b"):
+        folded([here, there])

@@ -1,6 +1,6 @@
-"""Which nodes of a purchase should have taken pods that still wait, and for how long they may not.
+"""Nodes that joined for pods which still wait: which should take them, and how long that may take.
 
-A node that refuses such pods shows that something about its fleet is not as expected.
+A node that takes none of them shows that something about its fleet is not as expected.
 """
 
 from collections.abc import Iterable

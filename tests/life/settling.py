@@ -152,10 +152,12 @@ def _idle(stage: Stage, laws: Laws) -> Iterator[str]:
             home = place[1] == stage.process.settings.home_region
             least = fleet.min_capacity if home else 0
             target = stage.world.target(fleet_id)
-            empty = [n for n in _nodes_of(stage, fleet_id) if _is_idle(stage, laws, n)]
+            nodes = list(_nodes_of(stage, fleet_id))
+            empty = [n for n in nodes if _is_idle(stage, laws, n)]
+            usable = target - sum(not n.ready for n in nodes)  # the minimum is of usable nodes
             free = kept.get(fleet.sector, 0)  # each piece of headroom keeps one node at most
             kept[fleet.sector] = max(0, free - len(empty))
-            if len(empty) > free and target > least:
+            if len(empty) > free and usable > least:
                 what = f"{target} nodes, minimum {least}"
                 yield f"{empty[0].name} of {fleet.name} stays empty, {what}"
 

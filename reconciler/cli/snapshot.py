@@ -52,7 +52,7 @@ def command(
     """
     from reconciler.bootstrap.snapshot import save_snapshot  # noqa: PLC0415 - slow to load
 
-    config = config_or_variable(ctx, config, config_file) or config
+    config = config_or_variable(ctx, config, config_file)
     flags = {
         "cluster-name": cluster_name,
         "regions": regions,

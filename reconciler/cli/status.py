@@ -54,7 +54,7 @@ def command(
     from reconciler.web.client import ask_status  # noqa: PLC0415 - slow to load
 
     # With an address no config is needed: any cluster's program may run there.
-    named = config_or_variable(ctx, config, config_file) or config
+    named = config_or_variable(ctx, config, config_file)
     asked = program_of(listen, listen_token_file, named, cluster="any")
     address, token = asked.address, asked.token
     form = wanted(output)

@@ -8,12 +8,11 @@ from functools import partial
 from reconciler.adapters.memory import Delays, MemoryWorld, Scoring
 from reconciler.adapters.memory.fleet_record import FleetRecord, Pool
 from reconciler.model.actions import BOUND_TO
-from reconciler.model.binding import KeptProof
 from reconciler.model.demand import Demand, FleetFact
 from reconciler.model.errors import InputError
 from reconciler.model.fleet import Instance
 from reconciler.model.ids import FleetId
-from reconciler.planner.fleets.binding import FLEETS_MAX
+from reconciler.planner.fleets.binding import proof_of
 from reconciler.planner.settings import PlannerSettings
 from reconciler.records.kubernetes import encode_proof
 from reconciler.simulation.chances import Chances
@@ -182,10 +181,7 @@ class Simulation:
         may be at the wrong cluster then.
         """
         fleets = sorted(record.shown_id for record in self.world.fleets.records.values())
-        at = self.world.clock.now().replace(minute=0, second=0, microsecond=0)
-        proof = KeptProof(
-            cluster_uid=self.world.uid, fleets=tuple(fleets[:FLEETS_MAX]), proven_at=at
-        )
+        proof = proof_of(self.world.uid, fleets, self.world.clock.now())
         self.world.lease_annotations[BOUND_TO] = encode_proof(proof)
 
     def _add_fleets(self, fleet_of: Mapping[str, str]) -> dict[str, list[FleetId]]:

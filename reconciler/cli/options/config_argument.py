@@ -19,6 +19,7 @@ PathsArgument = Annotated[
     typer.Argument(metavar="PATH", help="Sector configs; the same as --config."),
 ]
 NamedT = TypeVar("NamedT", str, Path, list[str])
+OptionT = TypeVar("OptionT", str, str | None)
 
 
 def config_of(option: str, argument: str | None) -> str:
@@ -52,16 +53,17 @@ def named_config(option: NamedT | None, argument: NamedT | None) -> NamedT | Non
     return argument or option
 
 
-def config_or_variable(ctx: typer.Context, option: str | None, argument: str | None) -> str | None:
+def config_or_variable(ctx: typer.Context, option: OptionT, argument: str | None) -> OptionT:
     """Return what is named, for a command whose --config RECONCILER_CONFIG may state.
 
-    An argument outranks the variable and a default; None if nothing is named.
+    An argument outranks the variable and a default.
 
     Raises:
         UsageError: Option and argument name different ones.
     """
-    if is_on_the_command_line(ctx, "config"):
-        return named_config(option, argument)
+    contradicts = option and argument and option != argument
+    if contradicts and is_on_the_command_line(ctx, "config"):
+        raise _contradiction(str(option), str(argument))
     return argument or option
 
 

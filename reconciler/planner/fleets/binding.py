@@ -128,21 +128,25 @@ def _proven(snapshot: Snapshot, proven: Mapping[NodeName, Instance]) -> Binding:
 def _to_keep(snapshot: Snapshot, proven: Iterable[Instance]) -> KeptProof | None:
     """Return the proof for the Lease: the saved one, unless it is old or names fewer fleets."""
     uid, before = snapshot.cluster.uid, snapshot.cluster.proof
-    now = snapshot.at.replace(minute=0, second=0, microsecond=0)
     fleets = sorted({instance.fleet_id for instance in proven if instance.fleet_id is not None})
     if before is None or before.cluster_uid != uid:
-        return _kept(uid, fleets, now) if fleets else None
+        return proof_of(uid, fleets, snapshot.at) if fleets else None
     known = frozenset(before.fleets)
     missing = len(known) < FLEETS_MAX and not known.issuperset(fleets)
     fresh = abs(snapshot.at - before.proven_at) < RENEWED_AFTER
     if fresh and not missing:
         return before
     shown = _shown_fleets(snapshot.cloud)
-    return _kept(uid, [*fleets, *sorted((known & shown) - set(fleets))], now)
+    return proof_of(uid, [*fleets, *sorted((known & shown) - set(fleets))], snapshot.at)
 
 
-def _kept(uid: str, fleets: list[FleetId], at: datetime) -> KeptProof:
-    return KeptProof(cluster_uid=uid, fleets=tuple(sorted(fleets[:FLEETS_MAX])), proven_at=at)
+def proof_of(uid: str, fleets: Sequence[FleetId], at: datetime) -> KeptProof:
+    """Return the proof that the cluster runs instances of these fleets, dated to the full hour.
+
+    Of more than `FLEETS_MAX` fleets the first count.
+    """
+    hour = at.replace(minute=0, second=0, microsecond=0)
+    return KeptProof(cluster_uid=uid, fleets=tuple(sorted(fleets[:FLEETS_MAX])), proven_at=hour)
 
 
 def _valid_saved_proof(snapshot: Snapshot, cloud: CloudState) -> KeptProof | None:

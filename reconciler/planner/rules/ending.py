@@ -29,9 +29,9 @@ def deleting(subject: Subject, terms: Terms) -> Ruling:  # noqa: ARG001 - every 
 def ends_late(pod: Pod, terms: Terms, at: datetime) -> Ruling | None:
     """Return the ruling on a pod that ends only after a drain would be given up; None for others.
 
-    Its node would be drained in vain, again and again, and the other pods moved each time. On an
-    overdue node it is deleted once more, with the grace period of its own spec: whoever deletes a
-    pod may state any other.
+    Otherwise drains of its node would fail one after the other, and each would move the other pods.
+    On an overdue node it is deleted once more, with the grace period of its own spec: whoever
+    deletes a pod may state any other.
     """
     if not pod.deleting or pod.deletion_at is None or not counts(pod):
         return None

@@ -287,7 +287,7 @@ def test_mistyped_model_is_refused(text: str) -> None:
 
 
 def test_models_of_one_program_are_told_apart() -> None:
-    """Two columns of a report had one title, and nobody could say which setting each had."""
+    """Two columns of a report had the same title, and did not say which setting each had."""
     texts = ["karpenter", "karpenter,consolidate-after=30s,budget=20%", "cluster-autoscaler"]
     assert [peer.title for peer in peers_of(texts)] == [
         "Karpenter 1.14 (model), its defaults",

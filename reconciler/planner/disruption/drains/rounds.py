@@ -45,7 +45,7 @@ class DrainProgress:
         return replace(self, at=at, to_evict=to_evict, ending=ending)
 
 
-def rounds_max(pods: Collection[Pod], *, must_go: bool) -> int:
+def allowed_rounds(pods: Collection[Pod], *, must_go: bool) -> int:
     """Return in how many rounds the pods of a node may be evicted.
 
     If the node must go, one pod a round is enough: otherwise it would stay for good where a

@@ -9,7 +9,7 @@ from reconciler.model.ids import FleetKey, NodeName
 from reconciler.model.text import counted_noun
 from reconciler.planner.descheduler_settings import DeschedulerSettings
 from reconciler.planner.disruption.blocker import Blocker
-from reconciler.planner.disruption.drains.rounds import rounds_max
+from reconciler.planner.disruption.drains.rounds import allowed_rounds
 from reconciler.planner.disruption.limits.blast_radius import SETTLED_WITHIN, BlastRadiusLimits
 from reconciler.planner.disruption.limits.disruption_budgets import DisruptionBudgets
 from reconciler.planner.disruption_settings import DisruptionReason
@@ -74,7 +74,7 @@ class EvictionLedger:
         """
         if overdue:
             return self._blast_radius.blocker(pods)
-        return self._pods_blocker(pods, rounds_max(pods, must_go=must_go))
+        return self._pods_blocker(pods, allowed_rounds(pods, must_go=must_go))
 
     def keeps_for_long(
         self, pods: Collection[Pod], *, must_go: bool, overdue: bool = False
@@ -91,7 +91,7 @@ class EvictionLedger:
         """
         if self._blast_radius.keeps_for_long(pods):
             return True
-        most = rounds_max(pods, must_go=must_go)
+        most = allowed_rounds(pods, must_go=must_go)
         if overdue or self._pod_budgets.refusal(pods, most) is None:
             return False
         return self._pod_budgets.refuses_for_long(pods, most, self._coming_back)

@@ -29,7 +29,8 @@ _PREFERRED_ITEMS = 6_000
 FOR_SETS = 2.0
 """The share of the search budget for sets of nodes, which are for few pods and quick plans."""
 AFTER_SETS = 0.3
-"""The share of the search budget for patterns if sets of nodes proved no optimum."""
+"""The share of the search budget for patterns if sets of nodes proved no optimum, in addition to
+what the search over sets left of its own share."""
 FOR_SHAPES = 0.25
 """The share of the search budget for patterns of shapes; dealing out thousands of pods takes
 time too."""
@@ -180,12 +181,13 @@ def _best_of_searches(
     """Return the best of all searches: over sets of nodes if pods are few, and over patterns."""
     if best.cost(problem) <= lower_bound(problem, fair):
         return SearchResult(packing=best)
-    proven = _cheapest_set(problem, best, seeds, budget_seconds)
+    for_sets = Effort(FOR_SETS * budget_seconds)
+    proven = _cheapest_set(problem, best, seeds, for_sets)
     if proven is not None:
         best = proven.packing
         if best.cost(problem) <= proven.nano_usd_least:
             return SearchResult(packing=best, optimal=True)
-        budget_seconds *= AFTER_SETS
+        budget_seconds = AFTER_SETS * budget_seconds + max(0.0, for_sets.seconds)
     improved = improve(problem, seeds, budget_seconds)
     return SearchResult(
         packing=cheapest(problem, [best, improved.packing]),
@@ -197,7 +199,7 @@ def _best_of_searches(
 
 
 def _cheapest_set(
-    problem: Problem, best: Packing, seeds: list[Packing], budget_seconds: float
+    problem: Problem, best: Packing, seeds: list[Packing], effort: Effort
 ) -> CheapestSet | None:
     """Return the cheapest set of nodes for few pods; None for many, or if limits leave some."""
     if not suits(problem) or any(shortfall(problem, best)):
@@ -205,7 +207,7 @@ def _cheapest_set(
     divisible = assignment_bound(problem)
     if divisible is None:
         return None
-    return cheapest_set(problem, best, seeds, divisible, Effort(FOR_SETS * budget_seconds))
+    return cheapest_set(problem, best, seeds, divisible, effort)
 
 
 def cheapest(problem: Problem, packings: Iterable[Packing]) -> Packing:

@@ -189,10 +189,10 @@ def _minimise(entries: _Entries) -> tuple[float, FloatArray] | None:
     model.a_matrix_.start_ = starts.astype(np.int32)
     model.a_matrix_.index_ = entries.columns[order].astype(np.int32)
     model.a_matrix_.value_ = entries.values[order]
-    solver = new_solver()
-    solver.passModel(model)
     pairs = entries.pairs
     left = np.arange(len(pairs.columns))
+    solver = new_solver(primal=len(left) > PAIRS_AT_ONCE)
+    solver.passModel(model)
     if len(left) <= PAIRS_AT_ONCE:
         pairs.add_to(solver, left)
         return _solved(solver)

@@ -235,9 +235,9 @@ CASES: Mapping[str, Case] = {
             "Each pod asks for another amount of CPU (up to 2) and memory (up to 6 GiB); a fleet "
             "per instance type of the catalogue but the burstable ones, nothing reserved."
         ),
-        sizes=(Size(pods=200), Size(pods=1000), Size(pods=5000)),
+        sizes=(Size(pods=60), Size(pods=200), Size(pods=1000), Size(pods=5000)),
         make=_different,
-        quick=2,
+        quick=3,
     ),
     "real-shapes": Case(
         title="Real pod shapes on the catalogue's current families",

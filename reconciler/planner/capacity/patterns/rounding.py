@@ -18,7 +18,7 @@ from reconciler.planner.capacity.problem.effort import (
     Effort,
 )
 from reconciler.planner.capacity.problem.problem import Packing, Problem, no_packing
-from reconciler.planner.placement.arrays import BoolArray, FloatArray, IntArray
+from reconciler.planner.placement.arrays import UNLIMITED, BoolArray, FloatArray, IntArray
 
 STEPS_MAX = 400
 """The most steps of one rounding; each solves the program and fixes whole nodes."""
@@ -26,8 +26,12 @@ HALF = 0.5
 """In nodes: a pattern of which the solution takes at least this may be rounded up to one."""
 USEFUL = 0.97
 """The share of a pattern's worth that pending pods must make up for it to be rounded up."""
-FRESH = 1
-"""How many searches for new patterns each step of a rounding makes."""
+CHANGED = 0.95
+"""The share of the pods at the last search for new patterns: with more left, the step makes no new
+search, as it would find the same patterns."""
+STEPS_OVER_EFFORT = 40
+"""How many steps a rounding may take after the effort is spent, without new patterns: they cost
+little, and first fit would need a third more nodes for the pods that are left."""
 AGAIN = (0.15, 0.3, 0.08, 0.6)
 """Which shares of the nodes, those that lose most first, are packed again, tried in turn."""
 FAR = 1.05
@@ -127,17 +131,21 @@ class Rounding:
         bins: list[IntArray] = []
         chosen: list[IntArray] = []
         left, wanted = problem.counts, replace(problem, counts=counts)
-        for step in range(STEPS_MAX):
-            master_solution = None
-            if wanted.counts.any():
-                master_solution = self._best_point(wanted, fresh=FRESH if fresh or step else 0)
+        searched_for = UNLIMITED if fresh else int(counts.sum())
+        over = 0
+        for _ in range(STEPS_MAX):
+            pods = int(wanted.counts.sum())
+            over += not self._effort.left
+            if not pods or over > STEPS_OVER_EFFORT:
+                break
+            changed = pods <= CHANGED * searched_for
+            searched_for = pods if changed else searched_for
+            master_solution = self._best_point(wanted, fresh=changed)
             if master_solution is None:
                 break
             self._effort.spend(SECONDS_PER_ROUNDING)
             copies = np.floor(master_solution.shares + 1e-6).astype(np.int64)
             if not copies.any():
-                if not self._effort.left:
-                    break
                 copies = self._rounded(wanted, master_solution)
                 if not copies.any():
                     break
@@ -152,20 +160,22 @@ class Rounding:
             return no_packing(problem)
         return Packing(bins=np.concatenate(bins), amounts=np.vstack(chosen))
 
-    def _best_point(self, wanted: Problem, *, fresh: int) -> MasterSolution | None:
-        """Return the fractions of patterns that serve what is wanted at least cost."""
+    def _best_point(self, wanted: Problem, *, fresh: bool) -> MasterSolution | None:
+        """Return the fractions of patterns that serve what is wanted at least cost.
+
+        Args:
+            wanted: The pods, and the nodes that are left of each offer.
+            fresh: Whether to look for new patterns, if there is effort left.
+        """
         self._master.demand(wanted.counts, wanted.limits)
         master_solution = self._master.solve(self._effort)
+        if master_solution is None or not fresh or not self._effort.left:
+            return master_solution
         self._pricer.demand(wanted.counts)
-        for _ in range(fresh):
-            if master_solution is None or not self._effort.left:
-                break
-            costs = wanted.prices + master_solution.premiums
-            if not self._master.add(
-                *self._pricer.patterns(master_solution.worth, costs, self._effort)
-            ):
-                break
-            master_solution = self._master.solve(self._effort) or master_solution
+        costs = wanted.prices + master_solution.premiums
+        patterns = self._pricer.patterns(master_solution.worth, costs, self._effort)
+        if self._master.add(*patterns):
+            return self._master.solve(self._effort) or master_solution
         return master_solution
 
     def _rounded(self, wanted: Problem, found: MasterSolution) -> IntArray:

@@ -245,6 +245,9 @@ def _without_expressions(repair: Repair) -> Repair | None:
     if not names:
         return None
     change = f"drop {', '.join(names)} from the pod's required node affinity"
+    if left is None and len(affinity.terms) > 1:
+        # Without the line its term selects no node, and the pod is left with the other terms.
+        change = "drop the pod's required node affinity"
     return repair.with_pod(spec_changed(repair.pod, node_affinity=left), change, 5)
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from reconciler.model.cluster import Pod, Taint
 from reconciler.model.errors import UsageError
+from reconciler.model.selectors import NodeSelector
 from reconciler.model.snapshot import Snapshot
 from reconciler.planner.explain.answers import PodExplanation
 from reconciler.planner.explain.explain import explain
@@ -176,6 +177,13 @@ def test_node_affinity_names_the_expression_that_fails() -> None:
     """Dropping the whole affinity would be more than is needed."""
     found = of_small(make_pod(node_affinity=requiring("gpu", "In", "a100")))
     assert found.change == ("drop gpu In (a100) from the pod's required node affinity",)
+
+
+def test_node_affinity_of_which_no_line_of_a_term_would_be_left_is_dropped_as_a_whole() -> None:
+    """Without its only line the term selects no node, and the other term none of this fleet."""
+    lines = [requiring("disk", "Exists").terms, requiring("size", "NotIn", "small").terms]
+    pod = make_pod(node_affinity=NodeSelector(terms=(*lines[0], *lines[1])))
+    assert of_small(pod).change == ("drop the pod's required node affinity",)
 
 
 def test_two_obstacles_are_lifted_together() -> None:

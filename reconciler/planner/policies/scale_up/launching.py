@@ -5,7 +5,8 @@ them. Until the nodes have joined, every plan has to find the places again: with
 would miss some, and buy more. So if pods seem to be left over, all launching nodes are searched
 together. If they do not hold all pods, the purchase is made once more: the places are found if all
 its nodes are launching. Otherwise launching capacity and what could be bought are treated as one
-purchase in which launching nodes are preferred.
+purchase in which launching nodes are preferred. Nodes that the same plan buys for `min_capacity`
+come in any case, so they count as launching ones here.
 """
 
 from collections import Counter
@@ -59,7 +60,7 @@ Wanting = list[tuple[WaitingClass, int]]
 BySectors = Mapping[tuple[str, ...], Wanting]
 """Classes with their pods that need a place, by the sectors that serve them."""
 Launching = Mapping[FleetKey, Sequence[int]]
-"""The rows of each fleet's launching nodes."""
+"""The rows of each fleet's launching nodes, and of those that this plan buys for its minimum."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
@@ -91,7 +92,7 @@ def packed_again(
         mark: The state of the simulation before any of that was placed.
         on_nodes: Places pods on nodes only, in the simulation.
     """
-    launching = launching_rows(builder)
+    launching = coming_rows(builder)
     if not launching or not may_be_searched(builder):
         return placed
     left = still_wanting(builder, placed, launching)
@@ -134,12 +135,11 @@ def counts_of(placed: Placed) -> Counter[int]:
     return found
 
 
-def launching_rows(builder: PlanBuilder) -> dict[FleetKey, list[int]]:
-    """Return the rows of each fleet's launching nodes."""
+def coming_rows(builder: PlanBuilder) -> dict[FleetKey, list[int]]:
+    """Return the rows of each fleet's launching nodes, and of those bought for its minimum."""
     found: dict[FleetKey, list[int]] = {}
     for row, planned in builder.planned_nodes.items():
-        if planned.launching:
-            found.setdefault(planned.key, []).append(row)
+        found.setdefault(planned.key, []).append(row)
     return found
 
 

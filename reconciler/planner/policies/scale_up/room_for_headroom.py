@@ -18,8 +18,8 @@ from reconciler.planner.policies.scale_up.launching import (
     Placed,
     Wanting,
     as_bought,
+    coming_rows,
     counts_of,
-    launching_rows,
     may_be_searched,
     may_hold,
     on_all,
@@ -40,7 +40,7 @@ def leaving_headroom(
         mark: The state of the simulation before any of that was placed.
         on_nodes: Places pods on nodes only, in the simulation.
     """
-    launching = launching_rows(builder) if builder.view.settings.headroom else {}
+    launching = coming_rows(builder) if builder.view.settings.headroom else {}
     if not (launching and placed and may_be_searched(builder)):
         return placed
     pieces = pieces_asked_for(builder, [*builder.reservations, *_as_reserved(placed)])

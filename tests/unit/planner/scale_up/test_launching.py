@@ -50,6 +50,25 @@ def test_pods_that_first_fit_would_leave_over_have_places_on_launching_nodes() -
     ]
 
 
+def test_pods_that_first_fit_would_leave_over_have_places_on_nodes_of_the_minimum() -> None:
+    """Nodes that the same plan buys for the minimum are filled as tightly: no third is bought."""
+    fleet = make_fleet_settings(cpu=7, min_capacity=2)
+    pods = (*make_pods(2, "large", cpu=3), *make_pods(4, "small", cpu=2))
+    made = plan(make_snapshot(*pods), make_settings(fleet))
+    assert raises(made) == {("primary-small", "us-west-2"): 2}
+    assert len(places(made)) == len(pods)
+
+
+def test_nodes_of_the_minimum_are_left_to_the_pods_that_no_other_fleet_takes() -> None:
+    """Larger pods that another fleet takes as well went first, and kept these from the maximum."""
+    some = make_fleet_settings("some", cpu=4, min_capacity=2, max_capacity=2, price="0.1")
+    other = make_fleet_settings("other", cpu=4, price="0.2")
+    bound = make_pods(2, "bound", cpu=3, node_selector={"size": "some"})
+    made = plan(make_snapshot(*bound, *make_pods(2, "free", cpu=4)), make_settings(some, other))
+    assert made.unplaceable == ()
+    assert raises(made) == {("primary-some", "us-west-2"): 2, ("primary-other", "us-west-2"): 2}
+
+
 @pytest.mark.parametrize("seed", range(12))
 def test_purchase_is_not_repeated_while_its_nodes_launch(seed: int) -> None:
     """Each plan until the nodes have joined would buy a few more."""

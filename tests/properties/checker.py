@@ -176,7 +176,7 @@ class Replay:
             refusal = (
                 scheduler.static_refusal(pod, place)
                 or scheduler.overcommitted(pod, place)
-                or scheduler.anti_affinity_refusal(pod, place)
+                or _kept_apart(scheduler, pod, place)
             )
             if refusal:
                 yield f"{key} on {place.name}: {refusal}"
@@ -261,6 +261,24 @@ class Replay:
         minima = sum(max(f.current, f.joined, f.min) * prices[f.fleet] for f in self.plan.fleets)
         if limit is not None and after > max(float(limit), minima) + 1e-9:
             yield f"{after} USD per hour is above max_hourly_usd {limit}"
+
+
+def _kept_apart(scheduler: KubeScheduler, pod: Pod, place: Place) -> str:
+    """Why anti-affinity keeps the pod off the place, in whatever zone a new node comes up.
+
+    Such a node is bought one at a time if it may come up in a zone that suits (docs/scale-up.md).
+    """
+    refusal = scheduler.anti_affinity_refusal(pod, place)
+    zones = place.domain(ZONE)
+    if not (refusal and place.imagined and isinstance(zones, tuple)):
+        return refusal
+    every = place.variants
+    for zone in zones:
+        place.variants = tuple(labels for labels in every if labels.get(ZONE) == zone)
+        if not scheduler.anti_affinity_refusal(pod, place):
+            refusal = ""
+    place.variants = every
+    return refusal
 
 
 def _is_a_try(scheduler: KubeScheduler, pod: Pod, place: Place) -> bool:

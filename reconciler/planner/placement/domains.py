@@ -70,12 +70,14 @@ class _Tally:
 
 
 class _RulesOfKey(NamedTuple):
-    """A class's affinity and spread by one topology key."""
+    """A class's rules by one topology key."""
 
     axis: int
     topology: Topology
     near: Sequence[Counter]
     even: Sequence[SpreadRule]
+    apart: Sequence[Counter]
+    """Its own anti-affinity and others', which count here where a zone is assumed."""
 
 
 class SharedRules:
@@ -113,9 +115,11 @@ class SharedRules:
             obeyed = set(links.obeyed())
             self._feeds = [counter for counter in self._feeds if counter in obeyed]
         self._by_key = [
-            _RulesOfKey(axis, sim.topologies[key], only.affinity, only.spread)
+            _RulesOfKey(axis, sim.topologies[key], only.affinity, only.spread, only.apart)
             for key, axis in self._axis.items()
-            if (only := links.only(key)).affinity or only.spread
+            if (only := links.only(key)).affinity
+            or only.spread
+            or (terms.zone_assumed and only.apart)
         ]
         for rule in self._spread:
             topology_spread.refresh_domains(rule, sim.kinds, sim.topologies, sim.version)
@@ -158,7 +162,7 @@ class SharedRules:
     def _anti_allows(self, counter: Counter, place: Coordinates, *, itself: bool) -> bool:
         at = place[self._axis[counter.topology.key]]
         tally = self._tally(counter)
-        if at == -1:
+        if at == -1 or (self._zone_assumed and at <= _UNCERTAIN):
             return True
         if at <= _UNCERTAIN and itself:
             room = len(counter.topology.choices[_UNCERTAIN - at])
@@ -191,6 +195,7 @@ class SharedRules:
         return any(
             all(self._holds(c, domain) for c in near)
             and all(self._spread_allows(rule, at, assumed=domain) for rule in rules.even)
+            and not any(self._may_be_in(c, domain) for c in rules.apart)
             for domain in rules.topology.choices[_UNCERTAIN - at]
         )
 
@@ -228,12 +233,14 @@ class SharedRules:
         return tally.uncertain.get(at, 0) < room
 
     def _may_hold(self, counter: Counter, domain: int) -> bool:
+        return not self._begun() or self._may_be_in(counter, domain)
+
+    def _may_be_in(self, counter: Counter, domain: int) -> bool:
+        """Return whether pods that count are in the domain, or on nodes that may start in it."""
         open_at = [at for at, amount in self._tally(counter).uncertain.items() if amount]
         choices = counter.topology.choices
-        return (
-            not self._begun()
-            or self._holds(counter, domain)
-            or any(domain in choices[_UNCERTAIN - at] for at in open_at)
+        return self._holds(counter, domain) or any(
+            domain in choices[_UNCERTAIN - at] for at in open_at
         )
 
     def _holds(self, counter: Counter, at: int) -> bool:

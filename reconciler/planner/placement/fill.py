@@ -171,7 +171,10 @@ def without_torn(
 
 def local_room(sim: Simulation, pod_class: PodClass, terms: Terms = DEMAND) -> IntArray:
     """Return `Simulation.room` without the rules on how shared domains are filled."""
-    return rules_room(sim, pod_class, sim.room_of_its_own(pod_class, terms))
+    room = sim.room_of_its_own(pod_class, terms)
+    if terms.zone_assumed:  # the domains say whether anti-affinity holds in the assumed zone
+        return sim.counter_room(sim.links(pod_class).only(HOSTNAME), room)
+    return rules_room(sim, pod_class, room)
 
 
 def rules_room(sim: Simulation, pod_class: PodClass, room: IntArray) -> IntArray:

@@ -94,7 +94,11 @@ class Links:
             spread=[r for r in self.spread if r.counter.topology.key == key],
         )
 
+    @property
+    def apart(self) -> list[Counter]:
+        """Return the counters of its own anti-affinity and of others' against it."""
+        return [counter for counter, _ in self.anti] + self.held_against
+
     def obeyed(self) -> list[Counter]:
         """Return every counter whose value can refuse this class."""
-        own = [counter for counter, _ in self.anti] + [rule.counter for rule in self.spread]
-        return own + self.held_against + self.affinity
+        return self.apart + [rule.counter for rule in self.spread] + self.affinity

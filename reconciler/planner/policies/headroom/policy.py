@@ -6,6 +6,7 @@ everything that would remove it, and no pod is moved into a piece.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import groupby
 from operator import itemgetter
 
@@ -232,13 +233,27 @@ def _why_missing(builder: PlanBuilder, guard: ReservationGuard, pieces: Headroom
         return f"no {named} is available"
     if not pieces.has_size:
         return "no new node of its fleets is known to have room for it"
-    full = [s for s in usable if s.max is not None and builder.size_of(s.key) >= s.max]
-    if len(full) == len(usable):
+    suiting = _suiting(builder, pieces, usable)
+    if not suiting:
+        return "no fleet that is available has nodes that could hold a piece"
+    full = [s for s in suiting if s.max is not None and builder.size_of(s.key) >= s.max]
+    if len(full) == len(suiting):
         clauses = [maximum_reached(s, builder.size_of(s.key)) for s in full]
         others = [
             f"{s.key.name} {what}" for s, (kind, what) in zip(full, clauses, strict=True) if kind
         ]
-        return others[0] if others else "every fleet of the sector is at its max_capacity"
-    if any(guard.forbids(status.key) for status in usable):
+        whose = "" if len(full) == len(usable) else " whose nodes could hold a piece"
+        return others[0] if others else f"every fleet of the sector{whose} is at its max_capacity"
+    if any(guard.forbids(status.key) for status in suiting):
         return f"{BREAKS_RESERVATIONS}; it is bought when these run"
-    return "max_hourly_usd or raise_limits allow no further node, or no fleet's nodes are so large"
+    return "max_hourly_usd or raise_limits allow no further node"
+
+
+def _suiting(
+    builder: PlanBuilder, pieces: HeadroomPieces, usable: Sequence[FleetStatus]
+) -> list[FleetStatus]:
+    """Return the fleets whose new nodes could hold a piece, whatever their maximum is."""
+    offers = [replace(offer_of(builder, status), most=1) for status in usable]
+    pod_class = builder.view.table.of(pieces.pod, bound=False)
+    suits = OfferTable(builder.sim, offers).feasible(pod_class).tolist()
+    return [status for status, does in zip(usable, suits, strict=True) if does]

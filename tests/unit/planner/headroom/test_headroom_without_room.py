@@ -1,6 +1,8 @@
 """Headroom that no node could hold is reported as missing; it had been left out without a word."""
 
 from dataclasses import replace
+from decimal import Decimal
+from typing import Any
 
 import pytest
 
@@ -74,3 +76,24 @@ def test_headroom_of_a_sector_whose_fleets_are_to_go_is_reported(*, departing: b
     assert {headroom_plan.because for headroom_plan in used.headroom} == (
         {"no fleet of the sector is available"} if departing else {""}
     )
+
+
+@pytest.mark.parametrize(
+    ("changed", "because"),
+    [
+        (
+            {"max_capacity": 0},
+            "every fleet of the sector whose nodes could hold a piece is at its max_capacity",
+        ),
+        ({"price": "9"}, "max_hourly_usd or raise_limits allow no further node"),
+    ],
+)
+def test_limit_of_the_fleet_that_could_hold_the_piece_is_named(
+    changed: dict[str, Any], because: str
+) -> None:
+    """A smaller fleet had no maximum, and so the money was named as what is missing."""
+    large = make_fleet_settings("large", cpu=4, memory="16Gi", **changed)
+    small = make_fleet_settings("tiny", cpu=2, memory="4Gi", price="0.05")
+    limits = {"headroom": ITEMS[:1], "usd_per_hour_max": Decimal(1)}
+    (kept,) = plan(make_snapshot(), make_settings(large, small, **limits)).headroom
+    assert (kept.missing, kept.because) == (1, because)

@@ -7,6 +7,8 @@ Without this, plan after plan would buy another until the first nodes have joine
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
+import numpy as np
+
 from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.headroom.demand import largest_first, may_hold_headroom, pieces_asked_for
 from reconciler.planner.headroom.pieces import HeadroomPieces
@@ -81,8 +83,9 @@ def _packings(
     launching: Launching,
     pieces: Sequence[HeadroomPieces],
 ) -> Iterator[Placed]:
-    """Yield places for all these pods on launching nodes: next to the headroom, or as bought.
+    """Yield places for these pods on launching nodes: next to the headroom, or as bought.
 
+    At last first fit around the headroom: pods may have used the room of another sector's nodes.
     Nothing if these nodes are too full for one more piece.
     """
     pods = [sector for of_sectors in wanting.values() for sector in of_sectors]
@@ -100,6 +103,22 @@ def _packings(
     packed = as_bought(builder, wanting, launching)
     if packed is not None and not any(packed.outcome.left):
         yield packed.placed
+    yield _around(builder, pods, launching, kept)
+
+
+def _around(builder: PlanBuilder, pods: Wanting, launching: Launching, kept: Wanting) -> Placed:
+    """Return where these pods go on launching nodes if the pieces of headroom are there first."""
+    sim, mark = builder.sim, builder.sim.fork()
+    coming = np.zeros(sim.rows, dtype=np.bool_)
+    coming[[row for rows in launching.values() for row in rows]] = True
+    for waiting, count in kept:
+        fill(sim, waiting.pod_class, count, coming & may_hold_headroom(builder), tightness(sim))
+    found: Placed = []
+    numbers = {id(waiting): number for number, waiting in enumerate(builder.waiting)}
+    for waiting, count in sorted(pods, key=lambda each: numbers[id(each[0])]):
+        found.append((waiting, fill(sim, waiting.pod_class, count, coming, tightness(sim))))
+    sim.revert(mark)
+    return found
 
 
 def _as_demand(

@@ -234,7 +234,9 @@ def _with_nodes(
         [
             node_row(
                 node,
-                closed=name in inventory.leaving or name in inventory.interrupted,
+                closed=name in inventory.leaving
+                or name in inventory.interrupted
+                or name in joining,
                 has_hostname=name not in joining,
                 volume_limits=found.volume_limits.get(name, NO_LIMITS),
             )
@@ -248,7 +250,7 @@ def _joining(found: "_Facts", settings: PlannerSettings) -> frozenset[NodeName]:
     """Return the nodes of fleets that take no pods yet.
 
     Their rows as launching capacity stand for them: a spread by hostname must not count them twice,
-    as nodes that stay empty.
+    as nodes that stay empty, and pods that tolerate a start-up taint must not use them twice.
     """
     inventory, at = found.inventory, found.snapshot.at
     return frozenset(

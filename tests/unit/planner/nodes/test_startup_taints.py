@@ -2,7 +2,7 @@
 
 import pytest
 
-from reconciler.model.cluster import Taint
+from reconciler.model.cluster import Taint, Toleration
 from reconciler.model.fleet import NODE_TEMPLATE, Fleet, InstanceType
 from reconciler.model.frozen import FrozenMap
 from reconciler.model.ids import FleetId
@@ -18,6 +18,7 @@ from tests.builders import (
     make_fleet_settings,
     make_node,
     make_pod,
+    make_pods,
     make_settings,
     make_snapshot,
 )
@@ -93,3 +94,14 @@ def test_new_node_with_a_startup_taint_counts_as_launching(key: str, named: set[
     assert [(p.fleet, p.launching) for p in made.placements] == [(fleet.name, 0)]
     unknown = plan(snapshot, make_settings(fleet))
     assert raised(unknown) == ([(fleet.name, 1, 2)] if named else [])
+
+
+def test_new_node_with_a_startup_taint_takes_pods_that_tolerate_it_once() -> None:
+    """It was counted as a node and as launching: of two pods one had no node until it was Ready."""
+    fleet = make_fleet_settings(cpu=4)
+    node = make_node(
+        "new", fleet, created_at=ago(60), taints=(Taint(key=KNOWN[0], effect="NoSchedule"),)
+    )
+    pods = make_pods(2, "agent", cpu=3, tolerations=(Toleration(operator="Exists"),))
+    snapshot = make_snapshot(node, *pods, cloud=make_cloud_of([node], make_fleet(fleet, 1)))
+    assert raised(plan(snapshot, make_settings(fleet))) == [(fleet.name, 1, 2)]

@@ -1,17 +1,17 @@
 """One purchase in bulk: state the problem, search, put the result into the what-if cluster."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from reconciler.model.frozen import FrozenMap
 from reconciler.planner.capacity import expander as expanders
 from reconciler.planner.capacity.balancing import evened_out
 from reconciler.planner.capacity.bounds.fair_prices import FairPrices, fair_prices
 from reconciler.planner.capacity.follow_up import unserved
 from reconciler.planner.capacity.one_by_one import NodeByNodePurchase
 from reconciler.planner.capacity.placing import PackingPlacer
+from reconciler.planner.capacity.problem.even_caps import EvenCaps
 from reconciler.planner.capacity.problem.items import DealtItems, deal
 from reconciler.planner.capacity.problem.offer_table import OfferTable, Want
 from reconciler.planner.capacity.problem.problem import Problem, no_packing, state_problem
@@ -26,27 +26,28 @@ from reconciler.planner.capacity.search import (
     within,
 )
 from reconciler.planner.capacity.search_cache import known_or_packed, known_or_searched
-from reconciler.planner.placement.arrays import FloatArray
+from reconciler.planner.placement.arrays import UNLIMITED, FloatArray
 from reconciler.planner.placement.simulation import Simulation
 from reconciler.planner.settings import Expander
 
-_AS_DEALT: Mapping[int, int] = FrozenMap()
-
 
 def buy_in_bulk(
-    sim: Simulation, request: PurchaseRequest, most: Mapping[int, int] = _AS_DEALT
+    sim: Simulation, request: PurchaseRequest, even: EvenCaps | None = None
 ) -> Purchase:
     """Buy in bulk, and node by node for the pods that are left; return the purchase.
 
     Args:
         sim: The simulation; the new nodes and their pods stay in it.
         request: What to buy.
-        most: Caps per node for some classes, by their numbers.
+        even: How nodes are filled evenly by pods that spread by hostname; None if such a node has
+            at most maxSkew of them.
     """
     table = request.table
     mark = sim.fork()
     wanted, refused = _parted_by_offers(request.wants, table)
-    dealt = _with_caps(deal(sim, wanted, table), most)
+    dealt = deal(sim, wanted, table)
+    if even is not None:
+        dealt = _capped(dealt, even)
     problem = state_problem(table.offers, dealt.items, dealt.caps).as_compared()
     search_result, over_limits = _pack(problem, request)
     purchase = PackingPlacer(sim, table).place(problem, search_result.packing)
@@ -130,15 +131,28 @@ def _withdraw_refused(
     return []
 
 
-def _with_caps(dealt: DealtItems, most: Mapping[int, int]) -> DealtItems:
-    """Return the dealt pods with other caps per node for some classes, by their numbers."""
+def _capped(dealt: DealtItems, even: EvenCaps) -> DealtItems:
+    """Return the dealt pods with the caps per node with which nodes are filled evenly.
+
+    A cap that other classes have too stays as it is.
+    """
+    members: dict[int, list[int]] = {}
+    for item in dealt.items:
+        for group in item.groups:
+            members.setdefault(group, []).append(item.pod_class.number)
+    caps = list(dealt.caps)
+    for group, numbers in members.items():
+        if even.most.keys() >= set(numbers):
+            caps[group] = max(caps[group], min(even.most[number] for number in numbers))
     items = [
-        replace(item, groups=(), slots=np.minimum(item.slots, most[item.pod_class.number]))
-        if item.pod_class.number in most
-        else item
+        replace(
+            item,
+            slots=item.slots if even.offers is None else np.where(even.offers, item.slots, 0),
+            groups=tuple(group for group in item.groups if caps[group] < UNLIMITED),
+        )
         for item in dealt.items
     ]
-    return replace(dealt, items=tuple(items))
+    return replace(dealt, items=tuple(items), caps=tuple(caps))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,7 +8,7 @@ import numpy as np
 from reconciler.planner.capacity.bulk import buy_in_bulk
 from reconciler.planner.capacity.bundles import Bundle, Bundles, merged, stranded
 from reconciler.planner.capacity.follow_up import fill_up, following, joined, unserved
-from reconciler.planner.capacity.problem.node_rules import most_beside_even
+from reconciler.planner.capacity.problem.even_caps import EvenCaps, even_caps
 from reconciler.planner.capacity.problem.offer_table import OfferTable
 from reconciler.planner.capacity.problem.purchase import (
     Purchase,
@@ -18,7 +18,6 @@ from reconciler.planner.capacity.problem.purchase import (
     restore,
 )
 from reconciler.planner.capacity.refused_by_spreads import withdraw_refused
-from reconciler.planner.placement.arrays import UNLIMITED
 from reconciler.planner.placement.classes import PodClass
 from reconciler.planner.placement.filters.resources import CPU_AND_MEMORY
 from reconciler.planner.placement.simulation import Simulation
@@ -168,25 +167,28 @@ def _bundled(
 def _cheaper_if_even(sim: Simulation, request: PurchaseRequest) -> Purchase:
     """Return a purchase.
 
-    A cheaper one if spreads by hostname fill its nodes as evenly as old ones. Where there are none
-    this is only tried if its nodes are half empty, as it takes as long again.
+    A cheaper one if spreads by hostname fill its nodes evenly.
     """
-    even = {c.number: most_beside_even(sim, c) for c, _ in request.wants}
-    most = {number: cap for number, cap in even.items() if cap is not None}
+    even = even_caps(sim, request.wants, request.table)
     mark = sim.fork()
     purchase = buy_in_bulk(sim, request)
-    if not most or len(purchase.rows) <= 1:
-        return purchase
-    if min(most.values()) >= UNLIMITED and _used_share(sim, purchase) > USED_SHARE_MAX:
+    if not even.most or len(purchase.rows) <= 1 or not _promises(sim, even, purchase):
         return purchase
     sim.revert(mark)
-    other = buy_in_bulk(sim, request.again(request.wants, request.table), most)
+    other = buy_in_bulk(sim, request.again(request.wants, request.table), even)
     cheaper = other.compared_nano_usd < purchase.compared_nano_usd
     if cheaper and not leaves_fewer(purchase, other):
         other.forget_proofs()
         return other
     restore(sim, mark, request.table, purchase)
     return purchase
+
+
+def _promises(sim: Simulation, even: EvenCaps, purchase: Purchase) -> bool:
+    """Return whether nodes that are filled evenly may be cheaper; to try it takes as long again."""
+    if even.nano_usd is not None:
+        return even.nano_usd < purchase.compared_nano_usd
+    return not even.unlimited or _used_share(sim, purchase) <= USED_SHARE_MAX
 
 
 def _used_share(sim: Simulation, purchase: Purchase) -> float:

@@ -20,8 +20,8 @@ from reconciler.planner.placement.links import Links
 from reconciler.planner.placement.simulation import DEMAND, Simulation, Terms
 from reconciler.planner.placement.topology import uncertain_rows
 
-_ROUNDS_MAX = 64
-"""A hostname spread makes room as the emptiest rows fill; more rounds than this gain nothing."""
+_ROUNDS_MAX = 1_024
+"""A hostname spread makes room as the emptiest rows fill, one pod on each in a round."""
 
 
 def tightness(sim: Simulation) -> IntArray:

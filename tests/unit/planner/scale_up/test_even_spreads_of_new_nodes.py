@@ -8,6 +8,7 @@ from reconciler.model.cluster import Node, Pod, Taint
 from reconciler.planner.planner import plan
 from tests.builders import (
     HOSTNAME,
+    ZONE,
     ago,
     make_fleet_settings,
     make_node,
@@ -57,6 +58,50 @@ def test_spread_by_hostname_needs_no_node_per_pod_from_nothing() -> None:
     beside = bought(plan(make_snapshot(make_node("empty", small), *pods), make_settings(small)))
     assert beside == 7
     assert bought(plan(make_snapshot(*pods), make_settings(small))) <= beside + 1
+
+
+@pytest.mark.parametrize("count", [20, 60, 150, 777])
+def test_equal_pods_of_a_spread_by_hostname_cost_no_more_than_without_it(count: int) -> None:
+    """Nodes were bought for one pod each, and others were left half empty: up to twice the cost."""
+    small = make_fleet_settings("small", cpu=2, memory="16Gi", price="0.063")
+    large = make_fleet_settings("large", cpu=16, memory="128Gi", price="0.495")
+    settings = make_settings(small, large)
+    request: dict[str, Any] = {"cpu": "100m", "memory": "4Gi", "labels": {"app": "q"}}
+    plain = plan(make_snapshot(*make_pods(count, **request)), settings)
+    even = make_pods(count, topology_spread=(spread(HOSTNAME, app="q"),), **request)
+    spread_out = plan(make_snapshot(*even), settings)
+    assert not spread_out.unplaceable
+    assert spread_out.cost.hourly_usd_after <= 1.1 * plain.cost.hourly_usd_after
+
+
+def test_more_than_64_pods_of_a_spread_by_hostname_share_a_node() -> None:
+    """Only 64 pods of a spread were put on one node: the others got nodes of their own."""
+    large = make_fleet_settings(cpu=40, memory="160Gi", pods=234)
+    pods = make_pods(
+        150,
+        cpu="250m",
+        memory="256Mi",
+        labels={"app": "q"},
+        topology_spread=(spread(HOSTNAME, app="q"),),
+    )
+    assert bought(plan(make_snapshot(*pods), make_settings(large))) == 1
+
+
+def test_spread_by_zone_and_by_hostname_from_nothing_fills_its_nodes() -> None:
+    """Each zone has as many nodes as its share of the pods needs, not one for each pod."""
+    zones = ("us-west-2a", "us-west-2b", "us-west-2c")
+    fleets = [
+        make_fleet_settings(f"x{n}", zone=z, cpu=2 * 2**n, memory=f"{8 * 2**n}Gi", price=p)
+        for z in zones
+        for n, p in enumerate(("0.063", "0.125", "0.248"))
+    ]
+    request: dict[str, Any] = {"cpu": "500m", "memory": "512Mi", "labels": {"app": "q"}}
+    plain = plan(make_snapshot(*make_pods(60, **request)), make_settings(*fleets))
+    rules = (spread(ZONE, app="q"), spread(HOSTNAME, app="q"))
+    even = make_pods(60, topology_spread=rules, **request)
+    planned = plan(make_snapshot(*even), make_settings(*fleets))
+    assert not planned.unplaceable
+    assert planned.cost.hourly_usd_after <= 1.1 * plain.cost.hourly_usd_after
 
 
 def test_node_of_somebody_else_that_is_joining_counts_for_a_spread_by_hostname() -> None:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from reconciler.config.fleet_name import fleet_name, lifecycle_of
 from reconciler.config.scalars import FALSE_TEXTS
-from reconciler.config.tree import Mapping, Place, dotted, place_of
+from reconciler.config.tree import Mapping, Place, dotted, place_of, text_of
 from reconciler.model.errors import Problem
 
 Location = tuple[int | str, ...]
@@ -79,6 +79,29 @@ class Document:
         """Yield all fleets that are mappings."""
         for name, sector in self.sectors():
             yield from self.fleets_of(name, sector)
+
+    def module_variables(self) -> Iterator[tuple[Location, Mapping]]:
+        """Yield every mapping of module variables: those of a Region, a sector or a fleet too."""
+        top = self.root.mapping("terraform")
+        yield ("terraform",), top
+        by_region = top.mapping("by_region")
+        for region in by_region.entries:
+            yield ("terraform", "by_region", region), by_region.mapping(region)
+        for name, sector in self.sectors():
+            yield ("sectors", name, "terraform"), sector.mapping("terraform")
+        for fleet in self.fleets():
+            yield (*fleet.location, "terraform"), fleet.entry.mapping("terraform")
+
+    def regions_of(self, fleet: FleetNode) -> frozenset[str]:
+        """Return the Regions as in `ResolvedFleet.regions`; none when nothing names any."""
+        levels = (fleet.entry, fleet.sector, self.root)
+        named = (
+            {text_of(item.value) or "" for _, item in level.items("regions")} for level in levels
+        )
+        stated = next(filter(None, named), set[str]())
+        zone = fleet.entry.text("zone")
+        of_zone = {region for region in stated if zone and region and zone.startswith(region)}
+        return frozenset(of_zone or stated)
 
     def place(self, location: Location) -> Place:
         """Return where the key or item at `location` was written."""

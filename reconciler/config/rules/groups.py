@@ -4,7 +4,6 @@ from collections.abc import Iterator
 
 from reconciler.config.faults import DUPLICATE_FLEET, quoted
 from reconciler.config.rules.document import Document, FleetNode
-from reconciler.config.tree import text_of
 from reconciler.model.errors import Problem
 
 
@@ -32,15 +31,5 @@ def check_groups_once(document: Document) -> Iterator[Problem]:
 
 def _meet(document: Document, one: FleetNode, other: FleetNode) -> bool:
     """Return whether both fleets are certainly in one Region."""
-    ours, theirs = _regions(document, one), _regions(document, other)
+    ours, theirs = document.regions_of(one), document.regions_of(other)
     return ours == theirs or not ours.isdisjoint(theirs)
-
-
-def _regions(document: Document, fleet: FleetNode) -> frozenset[str]:
-    """Return the fleet's Regions as in `ResolvedFleet.regions`; none when nothing names any."""
-    levels = (fleet.entry, fleet.sector, document.root)
-    named = ({text_of(item.value) or "" for _, item in level.items("regions")} for level in levels)
-    stated = next(filter(None, named), set[str]())
-    zone = fleet.entry.text("zone")
-    of_zone = {region for region in stated if zone and region and zone.startswith(region)}
-    return frozenset(of_zone or stated)

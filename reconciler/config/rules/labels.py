@@ -23,15 +23,12 @@ _ALLOWED: Final = re.compile(r"(?:.+\.)?(?:kubelet|node)\.kubernetes\.io")
 
 def check_labels(document: Document) -> Iterator[Problem]:
     """Check labels and taints of sectors, fleets and module variables."""
-    yield from _check(document, ("terraform",), document.root.mapping("terraform"))
+    for location, variables in document.module_variables():
+        yield from _check(document, location, variables)
     for name, sector in document.sectors():
         yield from _check(document, ("sectors", name), sector)
-        location: Location = ("sectors", name, "terraform")
-        yield from _check(document, location, sector.mapping("terraform"))
     for fleet in document.fleets():
         yield from _check(document, fleet.location, fleet.entry)
-        location = (*fleet.location, "terraform")
-        yield from _check(document, location, fleet.entry.mapping("terraform"))
 
 
 def _check(document: Document, location: Location, node: Mapping) -> Iterator[Problem]:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from reconciler.config.faults import TAGS_LIMIT, TAGS_RESERVED, quoted
-from reconciler.config.rules.document import Document, Location
+from reconciler.config.rules.document import Document, FleetNode, Location
 from reconciler.config.tree import Mapping, Scalar
 from reconciler.model.errors import Problem
 
@@ -23,14 +23,9 @@ RESERVED: Final = frozenset(
 
 
 def _levels(document: Document) -> Iterator[tuple[Location, Mapping]]:
-    """Yield every `terraform.tags` of the config."""
-    yield ("terraform", "tags"), document.root.mapping("terraform").mapping("tags")
-    for name, sector in document.sectors():
-        location = ("sectors", name, "terraform", "tags")
-        yield location, sector.mapping("terraform").mapping("tags")
-    for fleet in document.fleets():
-        tags = fleet.entry.mapping("terraform").mapping("tags")
-        yield (*fleet.location, "terraform", "tags"), tags
+    """Yield every `tags` of module variables."""
+    for location, variables in document.module_variables():
+        yield (*location, "tags"), variables.mapping("tags")
 
 
 def check_reserved(document: Document) -> Iterator[Problem]:
@@ -85,6 +80,20 @@ def _check_numbers(document: Document) -> Iterator[Problem]:
             if len(every) + OUR_TAGS > TAGS_MAX:
                 location = (*fleet.location, "terraform", "tags")
                 yield document.problem(TAGS_LIMIT, location, _too_many(len(every)))
+                continue
+            yield from _check_number_in_regions(document, fleet, every)
+
+
+def _check_number_in_regions(
+    document: Document, fleet: FleetNode, elsewhere: set[str]
+) -> Iterator[Problem]:
+    """Check the number with the tags that `by_region` adds in the fleet's Regions."""
+    by_region = document.root.mapping("terraform").mapping("by_region")
+    for region in sorted(document.regions_of(fleet) & set(by_region.entries)):
+        every = elsewhere | set(by_region.mapping(region).mapping("tags").entries)
+        if len(every) + OUR_TAGS > TAGS_MAX:
+            location: Location = ("terraform", "by_region", region, "tags")
+            yield document.problem(TAGS_LIMIT, location, _too_many(len(every)))
 
 
 def _too_many(count: int) -> str:

@@ -36,6 +36,47 @@ def test_same_tag_key_on_three_levels_counts_once() -> None:
     assert found(text) == []
 
 
+def test_tags_of_a_region_count_with_those_of_the_fleets_there() -> None:
+    """EC2 would refuse the fleet's 51st tag, in the further Region alone."""
+
+    def tags(prefix: str, count: int) -> str:
+        return "{tags: {" + ", ".join(f"{prefix}{n}: x" for n in range(count)) + "}}"
+
+    def text(region: int, regions: str) -> str:
+        top = tags("t", 20)[:-1]
+        return (
+            f"terraform: {top}, by_region: {{us-east-1: {tags('r', region)}}}}}\n"
+            "sectors:\n  a:\n    kind: cpu\n"
+            f"    fleets:\n    - size: small\n      regions: [{regions}]\n"
+            f"      terraform: {tags('f', 2)}\n"
+        )
+
+    assert found(text(20, "us-east-1")) == []
+    assert found(text(21, "us-west-2")) == []
+    (code, path, *_), *more = found(text(21, "us-east-1"))
+    assert (code, path, more) == ("tags/limit", "terraform.by_region.us-east-1.tags", [])
+
+
+@pytest.mark.parametrize(
+    ("stated", "code"),
+    [
+        ("tags: {Name: x}", "tags/reserved"),
+        ("tags: {'aws:x': y}", "tags/reserved"),
+        ('tags: {k: "a\\nb"}', "tags/limit"),
+        ("node_labels: {sector: x}", "labels/reserved"),
+        ("node_labels: {kubernetes.io/role: x}", "labels/reserved"),
+        ("node_labels: {good: bad value}", "name/label"),
+        ("node_taints: [{key: 'a b', effect: NoSchedule}]", "name/label"),
+        ("node_taints: [{key: fleet-reconciler.io/draining, effect: NoSchedule}]", "name/label"),
+    ],
+)
+def test_tags_labels_and_taints_of_a_region_have_the_same_rules(stated: str, code: str) -> None:
+    """A config that `validate` accepts would be rendered, and every plan of the Region fail."""
+    text = f"terraform: {{by_region: {{us-east-1: {{{stated}}}}}}}\n"
+    ((reported, path, *_),) = found(text)
+    assert (reported, path[:30]) == (code, "terraform.by_region.us-east-1.")
+
+
 def test_cluster_name_from_command_line_makes_its_tag_reserved() -> None:
     """A config without a cluster would smuggle the ownership tag past the check."""
     text = "terraform: {tags: {kubernetes.io/cluster/prod: owned}}\n"

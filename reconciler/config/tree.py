@@ -37,6 +37,7 @@ class Scalar:
     place: Place
     text: str
     weight: int = 1
+    height: int = 0
 
 
 @dataclass(slots=True, kw_only=True)
@@ -55,6 +56,8 @@ class Sequence:
     items: list[Item] = field(default_factory=list)
     weight: int = 1
     """Nodes in it with all aliases expanded."""
+    height: int = 0
+    """Levels below it with all aliases expanded."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -73,6 +76,8 @@ class Mapping:
     entries: dict[str, Entry] = field(default_factory=dict)
     weight: int = 1
     """Nodes in it with all aliases expanded."""
+    height: int = 0
+    """Levels below it with all aliases expanded."""
 
     def get(self, key: str) -> "Node | None":
         """Return the value under `key`, or None."""

@@ -152,7 +152,7 @@ class _Composer:
         if depth > DEPTH_MAX:
             raise Unreadable(_problem(_place(event), f"nested deeper than {DEPTH_MAX} levels"))
         if isinstance(event, yaml.AliasEvent):
-            return self._alias(event)
+            return self._alias(event, depth)
         anchor: str | None = getattr(event, "anchor", None)
         if anchor is not None:
             self._anchors[anchor] = None
@@ -171,7 +171,7 @@ class _Composer:
         self._check_tag(event)
         return self._mapping(_place(event), depth)
 
-    def _alias(self, event: yaml.AliasEvent) -> Node:
+    def _alias(self, event: yaml.AliasEvent, depth: int) -> Node:
         """Return the node that an alias stands for, once it is known to be affordable."""
         place = _place(event)
         name = str(event.anchor)
@@ -180,6 +180,8 @@ class _Composer:
         node = self._anchors[name]
         if node is None:
             raise Unreadable(_problem(place, f"alias *{quoted(name)[1:-1]} contains itself"))
+        if depth + node.height > DEPTH_MAX:
+            raise Unreadable(_problem(place, f"nested deeper than {DEPTH_MAX} levels"))
         self._aliases += 1
         self._expanded += node.weight
         if self._aliases > ALIASES_MAX or self._expanded > EXPANDED_NODES_MAX:
@@ -217,6 +219,7 @@ class _Composer:
             self._path.pop()
             sequence.items.append(Item(place=_place(event), value=node))
             sequence.weight += node.weight
+            sequence.height = max(sequence.height, node.height + 1)
         return sequence
 
     def _mapping(self, place: Place, depth: int) -> Mapping:
@@ -229,6 +232,7 @@ class _Composer:
             self._path.append(str(key.text) if isinstance(key, Scalar) else "?")
             value = self._node(value_event, depth + 1)
             mapping.weight += value.weight + 1
+            mapping.height = max(mapping.height, key.height + 1, value.height + 1)
             if isinstance(key, Scalar) and isinstance(key.text, UnquotedText) and key.text == "<<":
                 merges.append(Item(place=_place(value_event), value=value))
             else:

@@ -82,10 +82,18 @@ def merge_bomb() -> str:
     return f"a: &a {{{base}}}\n" + "".join(f"b{n}: {{<<: [*a, *a]}}\n" for n in range(5000))
 
 
+def tower_of_aliases() -> str:
+    """Aliases in lists in aliases: few values, 3,000 levels of them."""
+    lines = [f"a0: &a0 {'[' * 50}x{']' * 50}"]
+    lines += [f"a{n}: &a{n} {'[' * 50}*a{n - 1}{']' * 50}" for n in range(1, 60)]
+    return "\n".join(lines) + "\n"
+
+
 @pytest.mark.parametrize(
     "text",
     [
         billion_laughs(),
+        tower_of_aliases(),
         merge_bomb(),
         "[" * 200_000,
         "{a: " * 100_000,
@@ -93,7 +101,7 @@ def merge_bomb() -> str:
         "a: &a b\n" + "".join(f"b{n}: *a\n" for n in range(20_000)),
         "a: " + "x" * 2_000_000,
     ],
-    ids=["laughs", "merges", "sequences", "mappings", "block", "aliases", "large"],
+    ids=["laughs", "tower", "merges", "sequences", "mappings", "block", "aliases", "large"],
 )
 def test_bomb_is_refused_at_once(text: str) -> None:
     """One commit must not take the second loop down for minutes."""

@@ -67,18 +67,21 @@ class Taint(Section):
     """NoSchedule, PreferNoSchedule or NoExecute."""
 
 
-def _taints_from_text(value: object) -> object:
+def taints_in(text: str) -> list[dict[str, str]]:
     """Parse taints in kubelet's notation, `key=value:effect,…` (Kluster Fleet Manager)."""
-    if not isinstance(value, str):
-        return value
     taints = []
-    for part in filter(None, (part.strip() for part in value.split(","))):
+    for part in filter(None, (part.strip() for part in text.split(","))):
         label, colon, effect = part.rpartition(":")
         if not colon:
             raise wrong_type(f"must be taints such as key=value:NoSchedule, not {quoted(part)}")
         key, _, taint_value = label.partition("=")
         taints.append({"key": key, "value": taint_value, "effect": effect})
     return taints
+
+
+def _taints_from_text(value: object) -> object:
+    """Parse a text; leave everything else to the validation of objects."""
+    return taints_in(value) if isinstance(value, str) else value
 
 
 Taints: TypeAlias = tuple[Taint, ...]

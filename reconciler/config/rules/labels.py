@@ -2,12 +2,16 @@
 
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Final, Literal
+
+from pydantic_core import PydanticCustomError
 
 from reconciler.config.faults import LABELS_RESERVED, NAME_LABEL, quoted
 from reconciler.config.rules.document import Document, Location
 from reconciler.config.rules.names import label_value_fault
-from reconciler.config.tree import Mapping, Scalar, text_of
+from reconciler.config.terraform import taints_in
+from reconciler.config.tree import Mapping, Scalar
 from reconciler.model.errors import Problem
 
 OURS: Final = frozenset({"sector", "fleet", "size", "pool_size", "kind", "lifecycle"})
@@ -38,11 +42,20 @@ def _check(document: Document, location: Location, node: Mapping) -> Iterator[Pr
             value = entry.value.text if isinstance(entry.value, Scalar) else ""
             for code, message in _label_faults(key, value):
                 yield document.problem(code, (*location, name, key), message)
+    for place, taint in _taints(node):
+        for message in _taint_faults(*taint):
+            yield document.problem(NAME_LABEL, (*location, *place), message)
+
+
+def _taints(node: Mapping) -> Iterator[tuple[Location, tuple[str | None, str | None]]]:
+    """Yield the key and the value of each taint of one mapping, with their place in it."""
     for name in ("taints", "node_taints"):
         for index, item in node.items(name):
             if isinstance(item.value, Mapping):
-                for message in _taint_faults(item.value):
-                    yield document.problem(NAME_LABEL, (*location, name, index), message)
+                yield (name, index), (item.value.text("key"), item.value.text("value"))
+    with suppress(PydanticCustomError):  # reported elsewhere
+        for taint in taints_in(node.text("node_taints") or ""):
+            yield ("node_taints",), (taint["key"], taint["value"])
 
 
 def _label_faults(key: str, value: str) -> Iterator[tuple[str, str]]:
@@ -75,9 +88,8 @@ def is_refused_by_kubelet(key: str) -> bool:
     return _KUBERNETES.fullmatch(prefix) is not None and _ALLOWED.fullmatch(prefix) is None
 
 
-def _taint_faults(taint: Mapping) -> Iterator[str]:
+def _taint_faults(key: str | None, value: str | None) -> Iterator[str]:
     """Yield what is wrong with one taint."""
-    key, value = taint.text("key"), text_of(taint.get("value"))
     if key == DRAINING:
         yield f"taint {DRAINING} marks nodes that are being emptied"
     yield from malformed("taint", key, value)

@@ -25,6 +25,9 @@ def test_label_that_the_kubelet_refuses_is_reserved() -> None:
         "taints: [{key: 'a b', effect: NoSchedule}]",
         "taints: [{key: a, value: 'b c', effect: NoSchedule}]",
         "taints: [{key: fleet-reconciler.io/draining, effect: NoSchedule}]",
+        "terraform: {node_taints: 'a b=c:NoSchedule'}",
+        "terraform: {node_taints: 'good=x:NoExecute,a=-c:NoSchedule'}",
+        "terraform: {node_taints: 'fleet-reconciler.io/draining=x:NoSchedule'}",
     ],
 )
 def test_malformed_label_or_taint_is_a_name_fault(part: str) -> None:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from reconciler.adapters.git.checkout import GitCheckout
-from reconciler.config.document import read_document
+from reconciler.config.document import read_document, with_stated_keys
 from reconciler.config.loader import files_named, parse_config, read_config_bytes
 from reconciler.config.resolve import further_regions_of
 from reconciler.gitops.rendering.render import TFVARS
@@ -115,7 +115,8 @@ def _missing(configs: tuple[str, ...]) -> Iterator[str]:
 def _approves_removals(config: str) -> bool:
     """Return whether a config lists a fleet in `allow_destroy`; an unreadable one counts too."""
     try:
-        return bool(read_document(read_config_bytes(config)).get("allow_destroy"))
+        stated = with_stated_keys(read_document(read_config_bytes(config)))
+        return bool(stated.get("allow_destroy"))
     except ConfigError:
         return True
 

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from reconciler.config.document import read_document
+from reconciler.config.document import read_document, with_stated_keys
 from reconciler.gitops.rendering.targets import (
     DEFAULT_OUTPUT,
     ONE_EACH,
@@ -148,6 +148,6 @@ def cluster_named(content: bytes) -> str:
     Raises:
         ConfigError: It is no YAML mapping.
     """
-    document = read_document(content)
+    document = with_stated_keys(read_document(content))
     named = document.get("cluster") or document.get("cluster_name")
     return str(named) if isinstance(named, str) else ""

@@ -1,6 +1,8 @@
 """Which root modules a pipeline looks at."""
 
-from reconciler.gitops.repository.roots import changed_roots
+import pytest
+
+from reconciler.gitops.repository.roots import changed_roots, cluster_in
 
 FILES = (
     "README.md",
@@ -50,3 +52,19 @@ def test_file_that_a_config_names_makes_its_root_count() -> None:
     found = changed_roots(FILES, PATTERNS, changed={"clusters/a/policy.yaml"}, named=named)
     assert [target.output_dir for target in found] == ["clusters/a/terraform"]
     assert changed_roots(FILES, PATTERNS, changed={"clusters/b/policy.yaml"}, named=named) == ()
+
+
+@pytest.mark.parametrize(
+    ("config", "cluster"),
+    [
+        (b"cluster: analytics\n", "analytics"),
+        (b"cluster:\n", ""),
+        (b"cluster: ~\n", ""),
+        (b"cluster: null\n", ""),
+        (b"cluster: 'null'\n", "null"),
+        (b"cluster: ~\ncluster_name: analytics\n", "analytics"),
+    ],
+)
+def test_cluster_without_a_value_names_none(config: bytes, cluster: str) -> None:
+    """The name that `--cluster-name` gives would not be used, and the role of no cluster asked."""
+    assert cluster_in(config) == cluster

@@ -63,7 +63,9 @@ def pod_impacts(
             _without_nodes(pod, fleet_of) for pod in snapshot.cluster.pods if _stays(pod, fleet_of)
         ),
     )
-    made = plan(replace(snapshot, cluster=cluster, cloud=None), settings)
+    # What `raise_limits` puts off to a later cycle is no lack of a place.
+    unhurried = replace(settings, raise_limits=None)
+    made = plan(replace(snapshot, cluster=cluster, cloud=None), unhurried)
     return tuple(
         _impact(name, fleet_of, [p for p in moving.values() if fleet_of[_node(p)] == name], made)
         for name in sorted(set(fleet_of.values()))

@@ -1,9 +1,12 @@
 """What a Terraform plan means for running pods."""
 
+from dataclasses import replace
+
 from reconciler.gitops.terraform_plan.planned import fleets
 from reconciler.gitops.terraform_plan.pod_impact import PodImpact, impact_json, pod_impacts
 from reconciler.model.cluster import Node, Pod
 from reconciler.model.ids import Region
+from reconciler.planner.settings import RaiseLimits
 from tests.builders import make_fleet_settings, make_node, make_pod, make_settings, make_snapshot
 from tests.unit.gitops.plans import fleet_arn, fleet_attributes, fleet_change, plan, resource
 
@@ -40,6 +43,16 @@ def test_pod_that_nothing_else_takes_is_named_with_its_reason() -> None:
     (found,) = impacts(*NODES, pinned, change=["delete"])
     assert found.unplaceable == (("ns/x", "node-selector"),)
     assert impact_json(found)["unplaceable"] == [{"pod": "ns/x", "codes": "node-selector"}]
+
+
+def test_pods_that_a_later_cycle_buys_for_have_a_place() -> None:
+    """With one node a cycle, a change of six nodes seemed to leave five pods pending."""
+    nodes = [make_node(f"n{number}", SMALL) for number in range(6)]
+    pods = [make_pod(f"p{number}", node=f"n{number}", cpu="3") for number in range(6)]
+    settings = replace(make_settings(SMALL), raise_limits=RaiseLimits(nodes_per_cycle=1))
+    planned = fleets(plan(fleet_change(["delete", "create"])))
+    (found,) = pod_impacts(planned, make_snapshot(*nodes, *pods), settings)
+    assert (found.places, found.unplaceable) == ({"primary-small": 6}, ())
 
 
 def test_daemons_and_finished_pods_are_nobodys_loss() -> None:

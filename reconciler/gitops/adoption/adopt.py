@@ -4,11 +4,12 @@ The config is checked by the same rules as any other; the import blocks bring fl
 templates into the state of the rendered root, so that the first plan creates nothing.
 """
 
+import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 from reconciler.config.document import write_document
 from reconciler.config.fleet_name import fleet_name
@@ -24,7 +25,7 @@ from reconciler.gitops.adoption.adopted_fleet import (
     group_taken_over,
     known_kind,
 )
-from reconciler.gitops.adoption.document import config_document
+from reconciler.gitops.adoption.document import Document, config_document
 from reconciler.gitops.adoption.limits import with_limits
 from reconciler.gitops.rendering.hcl import to_hcl
 from reconciler.gitops.rendering.root_module import root_module_of
@@ -36,6 +37,7 @@ from reconciler.model.fleet_description import FleetDescription
 _CONFIG_HEADER = (
     "# Written by `reconciler import` from what exists: read it, then keep it in git.\n"
 )
+_LINE: Final = re.compile(r" on line \d+")
 _IMPORTS_HEADER = "# Written by `reconciler import`; remove it once it was applied.\n"
 
 
@@ -67,8 +69,8 @@ def adopt(
 ) -> Adoption:
     """Describe existing fleets and groups as a sector config.
 
-    A fleet that breaks a rule of sector configs by itself is left out, so that the others can be
-    adopted.
+    A fleet that breaks a rule of sector configs, by itself or together with others, is left out, so
+    that the others can be adopted.
 
     Args:
         cluster: The EKS cluster's name.
@@ -95,9 +97,11 @@ def adopt(
             if fleet_description.template
         ),
     )
-    adopted_fleets, left_out = _chosen(existing, stated)
-    document = config_document(cluster, region, list(adopted_fleets.values()), stated)
-    text = _CONFIG_HEADER + write_document(document)
+    chosen, left_out = _chosen(existing, stated)
+    document = partial(config_document, cluster, region, base=stated)
+    adopted_fleets, misfits = _fitting(chosen, document)
+    left_out |= misfits
+    text = _CONFIG_HEADER + write_document(document(list(adopted_fleets.values())))
     config = parse_config(text, name="sectors.yaml")
     names = _fleet_names(config)
     return Adoption(
@@ -151,7 +155,7 @@ def _chosen(
             # Limits that contradict each other leave this fleet out, and no other.
             limits = (fleet.tags, fleet.target_capacity, written.get(one.name, {}))
             one = with_limits(one, *limits)  # noqa: PLW2901 - completed
-        reason = _clash(one, adopted_fleets, kinds) or _fault(existing.cluster, one)
+        reason = _clash(one, adopted_fleets, kinds) or _fault_alone(existing.cluster, one)
         if reason:
             left_out[each_id] = reason
             continue
@@ -160,6 +164,32 @@ def _chosen(
             one = _taken_over(one, existing.described[each_id], existing)  # noqa: PLW2901 - completed
         adopted_fleets[one.name] = one
     return dict(sorted(adopted_fleets.items())), left_out
+
+
+def _fitting(
+    chosen: Mapping[str, AdoptedFleet], document: Callable[[Sequence[AdoptedFleet]], Document]
+) -> tuple[Mapping[str, AdoptedFleet], dict[str, str]]:
+    """Return the entries that one config can have, and by id why others are left out.
+
+    Only if they do not fit together is each one tried with those before it.
+    """
+    if not _fault(document(list(chosen.values()))):
+        return chosen, {}
+    fitting: dict[str, AdoptedFleet] = {}
+    left_out: dict[str, str] = {}
+    for name, one in chosen.items():
+        fault = _fault(document([*fitting.values(), one]))
+        if fault:
+            # A line would be one of a document that is not written.
+            left_out[_id_of(one)] = _LINE.sub("", fault)
+        else:
+            fitting[name] = one
+    return fitting, left_out
+
+
+def _id_of(one: AdoptedFleet) -> str:
+    """Return the id of the fleet, or the name of the group."""
+    return one.fleet_id or str(one.entry.get("auto_scaling_group", ""))
 
 
 def _stated_kinds(base: Mapping[str, Any]) -> dict[str, str]:
@@ -201,7 +231,7 @@ def _taken_over(one: AdoptedFleet, group: FleetDescription, existing: _Existing)
     if existing.shares_template(group):
         return group_left(one, SHARED)
     adopted_fleet = group_taken_over(one, group, existing.cluster)
-    reason = _fault(existing.cluster, adopted_fleet)
+    reason = _fault_alone(existing.cluster, adopted_fleet)
     return group_left(one, reason) if reason else adopted_fleet
 
 
@@ -260,8 +290,7 @@ def _clash(
     """Return why an entry conflicts with existing ones; None when it does not."""
     other = found.get(one.name)
     if other is not None:
-        named = other.fleet_id or other.entry.get("auto_scaling_group", "")
-        return f"{named} is {one.name} already: one size a sector, zone and lifecycle"
+        return f"{_id_of(other)} is {one.name} already: one size a sector, zone and lifecycle"
     kind = kinds.get(one.sector, one.kind)
     if kind != one.kind:
         return f"sector {one.sector} is of kind {kind}, this of {one.kind}"
@@ -271,16 +300,22 @@ def _clash(
         if (
             adopted_fleet.own_size
             and adopted_fleet.entry["size"] == size
-            and not both <= {one.kind, *BUILT_IN_KINDS}
+            and len(both) > 1
+            and not both <= {*BUILT_IN_KINDS}
         ):
             return f"size {size} is of kind {adopted_fleet.kind} already, this of {one.kind}"
     return None
 
 
-def _fault(cluster: str, one: AdoptedFleet) -> str:
+def _fault_alone(cluster: str, one: AdoptedFleet) -> str:
     """Return the first rule that an entry breaks by itself, and where; empty if none."""
+    return _fault(config_document(cluster, "", [one], {}))
+
+
+def _fault(document: Document) -> str:
+    """Return the first rule that a config breaks, and where; empty if none."""
     try:
-        parse_config(write_document(config_document(cluster, "", [one], {})))
+        parse_config(write_document(document))
     except ConfigError as error:
         first = error.problems[0]
         return f"{first.path}: {first.message}" if first.path else first.message

@@ -52,6 +52,43 @@ def test_limits_that_contradict_each_other_leave_only_their_fleet_out(desk: Desk
     assert "max_capacity" in answer["left_out"]["fleet-2"]
 
 
+def test_fleet_that_does_not_fit_to_the_given_config_leaves_the_others_alone(desk: Desk) -> None:
+    """The whole import failed, naming a line of a file that was never written."""
+    base = desk.folder / "base.yaml"
+    base.write_text(
+        "regions: [us-west-2]\nsectors:\n  primary:\n    kind: memory\n"
+        "    fleets: [{size: small, lifecycle: spot}]\n"
+    )
+    fleets = [fleet("fleet-1", "small"), fleet("fleet-2", "large", template="lt-2")]
+    templates = [template(), template("kfm-large", template_id="lt-2")]
+    code, answer, err = desk.adopt(
+        *("--config", str(base), "--cluster-name", "analytics"),
+        *desk.answers({"Fleets": fleets}, *templates, SUBNETS),
+    )
+    assert (code, err) == (0, "")
+    assert answer["fleets"] == ["primary-small-spot", "primary-large"]
+    (reason,) = answer["left_out"].values()
+    assert "fleet 'primary-small' is for the same nodes as 'primary-small-spot': give" in reason
+
+
+@pytest.mark.parametrize("kinds", [("cpu", "gpu"), ("gpu", "cpu")])
+def test_own_size_of_two_kinds_leaves_the_second_fleet_out(
+    desk: Desk, kinds: tuple[str, str]
+) -> None:
+    """A kind is known by a size that states it, and this one could state only one of them."""
+    fleets = [
+        fleet(f"fleet-{n}", "fast", tags={"sector": kind, "kind": kind}, template=f"lt-{kind}")
+        for n, kind in enumerate(kinds)
+    ]
+    templates = [template(f"of-{kind}", template_id=f"lt-{kind}") for kind in kinds]
+    code, answer, err = desk.adopt(
+        "--cluster-name", "analytics", *desk.answers({"Fleets": fleets}, *templates, SUBNETS)
+    )
+    assert (code, err, answer["fleets"]) == (0, "", [f"{kinds[0]}-fast"])
+    reason = f"size fast is of kind {kinds[0]} already, this of {kinds[1]}"
+    assert answer["left_out"] == {"fleet-1": reason}
+
+
 def test_fleets_that_share_a_launch_template_stay_with_whoever_made_them(desk: Desk) -> None:
     """Two import blocks for one template, and two resources that undo each other's changes."""
     fleets = {"Fleets": [fleet("fleet-1", "small"), fleet("fleet-2", "large")]}

@@ -88,7 +88,10 @@ def catalogue_beside(named: str | None, directory: Path) -> str | None:
     if named is None:
         return None
     path = directory / named
-    return str(path) if path.is_file() else None
+    try:
+        return str(path) if path.is_file() else None
+    except OSError:  # in a folder that this user may not enter, or too long a name
+        return None
 
 
 @cache

@@ -45,3 +45,8 @@ def test_catalogue_that_is_only_in_the_pod_stops_no_plan(tmp_path: Path) -> None
     found = facts(tmp_path, "/etc/fleet-reconciler/prices.json")
     assert found.prices is not None
     assert found.prices.region == "us-east-1"
+
+
+def test_catalogue_that_cannot_be_looked_for_stops_no_plan(tmp_path: Path) -> None:
+    """The system refuses to look, as in a folder of another user: it ended with an OSError."""
+    assert facts(tmp_path, "x" * 300).prices == load_catalogue().prices

@@ -115,7 +115,8 @@ class _Adoption:
             data = document.get("data")
             for key, value in (data if isinstance(data, Mapping) else {}).items():
                 if _POLICY_KIND in str(value):
-                    self.take(f"{where}: {key}", str(value), read_document(str(value).encode()))
+                    within = f"{where}: {key}"
+                    self.take(within, str(value), _read(within, 0, str(value)))
         for container in _containers(document):
             self._take_container(where, document, container)
 

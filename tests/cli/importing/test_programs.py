@@ -162,6 +162,10 @@ def test_policy_that_is_not_acted_on_whole_is_said_with_its_place(desk: Desk) ->
         (f"{SPOT}---\n{SPOT}", "a second program for spot_rescheduler"),
         (f"{POLICY}---\n{POLICY.replace('50', '60')}", "a second DeschedulerPolicy"),
         ("kind: Service\n---\n- a\n", "a.yaml:3:1: "),
+        (
+            "kind: ConfigMap\ndata:\n  p.yaml: 'kind: DeschedulerPolicy: x'\n",
+            "a.yaml: p.yaml:1:24: not YAML",
+        ),
     ],
 )
 def test_files_that_say_nothing_or_too_much_are_refused(desk: Desk, text: str, words: str) -> None:

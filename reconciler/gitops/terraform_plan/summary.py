@@ -14,6 +14,8 @@ from reconciler.model.text import counted_noun
 BYTES_MAX = 60_000
 """GitHub takes comments of 65,536 characters."""
 _ROWS_MAX = 100
+_TAGS_MAX = 20
+"""How many tags are shown per fleet; report.json has them all."""
 _PODS_MAX = 20
 """How many pods are named per fleet; report.json has them all."""
 _HEADINGS = (
@@ -133,7 +135,9 @@ def _tags(fleet: PlannedFleet) -> str:
 
 
 def _list(texts: Iterable[str]) -> str:
-    return " ".join(code(text) for text in list(texts)[:20])
+    found = list(texts)
+    more = [f"… and {len(found) - _TAGS_MAX} more"] if len(found) > _TAGS_MAX else []
+    return " ".join([*(code(text) for text in found[:_TAGS_MAX]), *more])
 
 
 def _moved(before: str, after: str) -> str:

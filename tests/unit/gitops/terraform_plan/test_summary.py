@@ -158,6 +158,16 @@ def test_changed_tag_shows_old_and_new_value() -> None:
     assert "`team: - → data`" in text
 
 
+def test_tags_that_are_not_shown_are_counted() -> None:
+    """A reviewer approved a change of which the last tags were not to be seen."""
+    tags = {"cluster": "analytics", "fleet": "primary-small", "sector": "primary"}
+    more = {f"key-{number:02}": "x" for number in range(23)}
+    text = summary(report(plan(fleet_change(["update"], tags=tags | more))))
+    assert "`key-19: - → x` … and 3 more |" in text
+    less = dict(list(more.items())[:20])
+    assert "more |" not in summary(report(plan(fleet_change(["update"], tags=tags | less))))
+
+
 def test_foreign_text_cannot_shape_the_summary() -> None:
     """A commit subject or a tag must not fake an approval, a mention or a link."""
     evil = "x\n## Approved\n<img src=x> [here](http://e) | @team `code` #1"

@@ -74,9 +74,14 @@ _SECRET_TEXTS = (
         HIDDEN,
     ),
     (
-        re.compile(rf"(?i)(?<![a-z])((?:{_NAMED})(?:=|\\?[\"']?:\s*)\\?[\"']?)[^&\s\"'\\,;]{{4,}}"),
+        re.compile(
+            rf"(?i)(?<![a-z])((?:{_NAMED})(?:=|\\?[\"']?:\s*)(?:b(?=[\"']))?\\?[\"']?)"
+            r"[^&\s\"'\\,;]{4,}"
+        ),
         rf"\1{HIDDEN}",
     ),
+    # XML: STS answers with credentials, and EC2 with user data, which botocore logs with -vvv
+    (re.compile(rf"(?i)(<(?:{_NAMED}|user_?data)>)[^<]+"), rf"\1{HIDDEN}"),
 )
 
 _SECRET_NAME = re.compile(r"SECRET|TOKEN|PASSWORD|PASSWD|CREDENTIAL|PRIVATE_KEY|ACCESS_KEY|API_KEY")

@@ -48,6 +48,10 @@ HOOK = "https://hooks.slack.com/services/T000/B000/abcdefghijkl"
         ),
         ('{"key": "-----BEGIN PRIVATE KEY-----\\nabcd1234\\n"}', "abcd1234"),
         ("-----BEGIN PGP PRIVATE KEY BLOCK-----\n\nabcd1234", "abcd1234"),
+        ("<SecretAccessKey>ab/cd+1234</SecretAccessKey>", "ab/cd+1234"),
+        ("<SessionToken>FQoG/abcd1234=</SessionToken><Expiration>", "abcd1234"),
+        ("<launchTemplateData><userData>YWJjZDEyMzQ=</userData>", "YWJjZDEyMzQ"),
+        ("headers={'X-Amz-Security-Token': b'FQoG/abcd1234', 'X': b'1'}", "abcd1234"),
     ],
 )
 def test_secret_in_a_text_is_hidden(text: str, secret: str) -> None:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import Final
 
 from reconciler.executor.ports import Ports
 from reconciler.executor.rate_limiter import Api, RateLimiter
@@ -14,25 +15,28 @@ from reconciler.ports.cloud import Cloud
 from reconciler.ports.cluster import Cluster
 
 CLUSTER = "cluster"
+_RAISES: Final[Mapping[Provider, Api]] = {"ec2-fleet": "ModifyFleet", "asg": "SetDesiredCapacity"}
+_ENDS: Final[Mapping[Provider, Api]] = {
+    "ec2-fleet": "TerminateInstances",
+    "asg": "TerminateInstanceInAutoScalingGroup",
+}
+"""By provider: the API that sets targets, and the one that ends instances."""
 
 
 @contextmanager
-def rate_limited(limiter: RateLimiter, place: str, *apis: Api) -> Iterator[None]:
-    """Let one call of these APIs through; a server that throttles it closes all their buckets.
+def rate_limited(limiter: RateLimiter, place: str, api: Api) -> Iterator[None]:
+    """Let one call of an API through; a server that throttles it closes the API's bucket.
 
     Raises:
-        Throttled: By our buckets or by the server; nothing was changed.
+        Throttled: By our bucket or by the server; nothing was changed.
     """
-    for api in apis:
-        limiter.enter(api, place)
+    limiter.enter(api, place)
     try:
         yield
     except Throttled as error:
-        for api in apis:
-            limiter.refused(api, place, error)
+        limiter.refused(api, place, error)
         raise
-    for api in apis:
-        limiter.granted(api, place)
+    limiter.granted(api, place)
 
 
 class RateLimitedCloud:
@@ -41,11 +45,13 @@ class RateLimitedCloud:
     Args:
         cloud: The provider.
         limiter: The buckets.
+        provider: Its name.
     """
 
-    def __init__(self, cloud: Cloud, limiter: RateLimiter) -> None:
+    def __init__(self, cloud: Cloud, limiter: RateLimiter, provider: Provider) -> None:
         self._cloud = cloud
         self._limiter = limiter
+        self._provider: Provider = provider
 
     def fleet(self, region: Region, fleet_id: FleetId) -> Fleet:
         """See `ports.cloud.Cloud.fleet`."""
@@ -61,7 +67,7 @@ class RateLimitedCloud:
 
     def set_target_capacity(self, region: Region, fleet_id: FleetId, capacity: int) -> None:
         """See `ports.cloud.Cloud.set_target_capacity`."""
-        with rate_limited(self._limiter, region, "ModifyFleet"):
+        with rate_limited(self._limiter, region, _RAISES[self._provider]):
             self._cloud.set_target_capacity(region, fleet_id, capacity)
 
     def terminate(
@@ -75,15 +81,18 @@ class RateLimitedCloud:
     ) -> int | None:
         """See `ports.cloud.Cloud.terminate`.
 
-        The call starts only once every bucket it needs has a token.
+        Whichever of its calls is throttled, only ends are held back: raises must not wait for them.
         """
-        apis: tuple[Api, ...] = ("TerminateInstances",)
-        with rate_limited(
-            self._limiter, region, *(("ModifyFleet", *apis) if lower_target else apis)
-        ):
-            return self._cloud.terminate(
+        modifies = lower_target and self._provider == "ec2-fleet"
+        if modifies:
+            self._limiter.enter("ModifyFleet", region)
+        with rate_limited(self._limiter, region, _ENDS[self._provider]):
+            target = self._cloud.terminate(
                 region, fleet_id, ids, lower_target=lower_target, expected_target=expected_target
             )
+        if modifies:
+            self._limiter.granted("ModifyFleet", region)
+        return target
 
 
 class RateLimitedCluster:
@@ -159,4 +168,4 @@ class RateLimitedPorts:
         found = self.ports.clouds.get(provider)
         if found is None:
             raise Refused(provider, "this process is not connected to it")
-        return RateLimitedCloud(found, self.limiter)
+        return RateLimitedCloud(found, self.limiter, provider)

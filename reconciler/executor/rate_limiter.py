@@ -8,7 +8,15 @@ from typing import Final, Literal
 from reconciler.model.errors import Throttled
 from reconciler.model.throttling import BucketLevel, TokenBucket
 
-Api = Literal["ModifyFleet", "TerminateInstances", "pods/eviction", "pods", "nodes"]
+Api = Literal[
+    "ModifyFleet",
+    "TerminateInstances",
+    "SetDesiredCapacity",
+    "TerminateInstanceInAutoScalingGroup",
+    "pods/eviction",
+    "pods",
+    "nodes",
+]
 
 RATES: Final[Mapping[Api, TokenBucket]] = MappingProxyType(
     {

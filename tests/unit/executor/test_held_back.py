@@ -1,7 +1,10 @@
 """Servers in trouble: how much is asked of them, when again, and who does not wait for them."""
 
-from reconciler.adapters.memory import FleetShape
-from reconciler.executor.rate_limiter import RATES
+from contextlib import suppress
+
+from reconciler.adapters.memory import FleetShape, MemoryCloud
+from reconciler.executor.rate_limited_ports import RateLimitedCloud
+from reconciler.executor.rate_limiter import RATES, RateLimiter
 from reconciler.model.actions import UNNEEDED_SINCE, AnnotateNode
 from reconciler.model.errors import Throttled, Unavailable
 from reconciler.model.ids import NodeName
@@ -45,3 +48,22 @@ def test_throttled_server_is_not_asked_again_before_it_says(scene: Scene) -> Non
     assert len(scene.changes()) == asked
     scene.world.advance(6)
     assert scene.run(scene.raised(4)) == ["applied"]
+
+
+def test_throttled_ends_hold_up_no_raise(scene: Scene) -> None:
+    """Another program uses up what the account may end: pods waited a minute for their nodes."""
+    scene.world.fail_next("terminate_instances", Throttled("instances", "slow down", 60.0))
+    assert scene.run(scene.ended()) == ["refused"]
+    assert scene.run(scene.ended(1)) == ["refused"]
+    assert scene.run(scene.raised(5, before=2)) == ["applied"]
+
+
+def test_throttled_group_holds_up_no_fleet(scene: Scene) -> None:
+    """Auto Scaling counts its calls apart from those of EC2."""
+    limiter = RateLimiter(scene.world.clock.monotonic_seconds)
+    cloud = MemoryCloud(scene.world)
+    scene.world.fail_next("set_target_capacity", Throttled("group", "Rate exceeded", 60.0))
+    with suppress(Throttled):
+        RateLimitedCloud(cloud, limiter, "asg").set_target_capacity(HOME, scene.fleet, 4)
+    RateLimitedCloud(cloud, limiter, "ec2-fleet").set_target_capacity(HOME, scene.fleet, 5)
+    assert scene.world.target(scene.fleet) == 5

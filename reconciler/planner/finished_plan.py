@@ -101,7 +101,7 @@ def finished(builder: PlanBuilder) -> Plan:
         interrupted=interrupted_nodes(view),
         outdated=Counter(each.reason for each in inventory.outdated.values()),
         notices=notice_outcomes(
-            snapshot, inventory.binding, rebalance=settings.drains_for_rebalance
+            snapshot, settings, inventory.binding, inventory.fleet_of_node.keys()
         ),
         last_descheduled_at=last_descheduled(builder),
         nodes_by_kind=nodes_by_kind(view),

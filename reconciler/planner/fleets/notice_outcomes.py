@@ -12,7 +12,7 @@ from typing import Final
 from reconciler.model.binding import Binding
 from reconciler.model.cluster import Node
 from reconciler.model.counted_pods import counts
-from reconciler.model.fleet import Instance
+from reconciler.model.fleet import FLEET_TAG, Instance
 from reconciler.model.ids import InstanceId, NodeName
 from reconciler.model.interruption_annotation import (
     FURTHER_MAX,
@@ -27,12 +27,14 @@ from reconciler.planner.fleets.instances.stuck import (
     find_pod_on_missing_node,
     names_of,
 )
+from reconciler.planner.fleets.live_fleet import fleet_keys_by_instance
 from reconciler.planner.nodes.drain_taints import drain_reasons
 from reconciler.planner.nodes.interruptions import (
     carries_withdrawn,
     read_notices,
     withdrawn_changes,
 )
+from reconciler.planner.settings import PlannerSettings
 
 ANSWERS_AGE_MAX: Final = timedelta(minutes=3)
 """How old an answer about instances may be, with a margin: a group at rest is read at least every
@@ -40,18 +42,19 @@ two minutes."""
 
 
 def notice_outcomes(
-    snapshot: Snapshot, binding: Binding, *, rebalance: bool
+    snapshot: Snapshot, settings: PlannerSettings, binding: Binding, ours: Collection[NodeName]
 ) -> tuple[NoticeOutcome, ...]:
     """Return the outcome of each notice of the snapshot, in its order.
 
     Args:
         snapshot: What was observed.
+        settings: The sector config, resolved.
         binding: Whether cluster and fleets belong together.
-        rebalance: Whether rebalance recommendations count; otherwise they are ignored.
+        ours: The nodes of the config's fleets.
     """
     if not snapshot.notices:
         return ()
-    judge = _Judge(snapshot, binding, rebalance=rebalance)
+    judge = _Judge(snapshot, settings, binding, ours)
     return tuple(
         NoticeOutcome(notice=notice, result=judge.result_of(notice)) for notice in snapshot.notices
     )
@@ -60,9 +63,20 @@ def notice_outcomes(
 class _Judge:
     """Judges each notice by what one snapshot shows."""
 
-    def __init__(self, snapshot: Snapshot, binding: Binding, *, rebalance: bool) -> None:
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        settings: PlannerSettings,
+        binding: Binding,
+        ours: Collection[NodeName],
+    ) -> None:
         cloud = snapshot.cloud
-        self._at, self._rebalance = snapshot.at, rebalance
+        self._at, self._rebalance = snapshot.at, settings.drains_for_rebalance
+        self._ours = ours
+        self._members = fleet_keys_by_instance(cloud, settings) if cloud is not None else {}
+        self._names = {
+            name for fleet in settings.fleets() for name in (fleet.name, fleet.auto_scaling_group)
+        } - {None}
         self._instances = (
             {instance.id: instance for instance in cloud.instances} if cloud is not None else {}
         )
@@ -83,10 +97,26 @@ class _Judge:
             )
         elif notice.at is None:
             result = "unreadable"
+        elif self._all_known and self._is_of_others(node, instance):
+            result = "not-ours"
         else:
             ignored = _is_passed_over(notice, instance, rebalance=self._rebalance)
             result = "ignored" if ignored else _of_ours(notice, self._at, instance)
         return self._of_waiting(notice, node, instance) if result == "waiting" else result
+
+    def _is_of_others(self, node: Node | None, instance: Instance) -> bool:
+        """Return whether an instance with the cluster's tag is of none of the config's fleets.
+
+        Every node of an EKS cluster carries that tag, whoever launched it. Where it is so new that
+        AWS's answer about the fleets may be older, it may be one of ours.
+        """
+        if instance.id in self._members or (node is not None and node.name in self._ours):
+            return False
+        if not self._names.isdisjoint((instance.tags.get(FLEET_TAG), instance.fleet_id)):
+            return False
+        launched_at = instance.launched_at
+        is_new = launched_at is not None and self._at - launched_at <= ANSWERS_AGE_MAX
+        return not (is_new or _joined_lately(node, self._at))
 
     def _of_waiting(
         self, notice: Notice, node: Node | None, instance: Instance | None

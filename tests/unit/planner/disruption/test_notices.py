@@ -16,7 +16,7 @@ from reconciler.model.actions import (
 )
 from reconciler.model.cluster import Node, Pod, Taint
 from reconciler.model.frozen import FrozenMap
-from reconciler.model.ids import InstanceId
+from reconciler.model.ids import FleetId, InstanceId
 from reconciler.model.notices import Notice, NoticeKind, settled_messages
 from reconciler.model.snapshot import CloudState
 from reconciler.model.text import rfc3339
@@ -110,6 +110,25 @@ def test_notice_that_asks_for_nothing_is_done(notice: Notice, result: str) -> No
     made = plan(seen(*nodes, full("a"), notices=(notice,), states=states), SETTINGS)
     assert results(made) == [result]
     assert written(made) == {}
+
+
+@pytest.mark.parametrize(("seconds", "result"), [(60, "waiting"), (600, "not-ours")])
+@pytest.mark.parametrize("notice", [recommended(-60), change(86_400)], ids=["rebalance", "change"])
+def test_notice_about_another_programs_node_of_the_cluster_is_none_of_ours(
+    notice: Notice, seconds: float, result: str
+) -> None:
+    """The message was held for days, and no burst of changes was planned for as one meanwhile.
+
+    Karpenter's nodes, and those of managed node groups, carry the tag of the cluster too.
+    """
+    node = replace(make_node("a", created_at=ago(seconds)), instance_id=InstanceId("i-a"))
+    snapshot = seen(make_node("b", FLEET), notices=(notice,))
+    assert snapshot.cloud is not None
+    other = replace(make_instance(node, snapshot.cloud.fleets[0]), fleet_id=FleetId("fleet-other"))
+    cloud = replace(snapshot.cloud, instances=(*snapshot.cloud.instances, other))
+    cluster = replace(snapshot.cluster, nodes=(node, *snapshot.cluster.nodes))
+    made = plan(replace(snapshot, cloud=cloud, cluster=cluster), SETTINGS)
+    assert (results(made), written(made)) == ([result], {})
 
 
 @pytest.mark.parametrize(("seconds", "result"), [(60, "waiting"), (600, "not-ours")])

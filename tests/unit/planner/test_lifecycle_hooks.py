@@ -182,3 +182,11 @@ def test_hook_waits_for_the_pods_of_every_node_of_the_instance(other_name: str) 
     nodes = sorted((machine, old), key=lambda node: node.name)
     assert result_of(shown(*nodes, pod)) == "waiting"
     assert result_of(shown(*nodes)) == "acted"
+
+
+def test_hook_of_a_group_that_the_config_does_not_name_is_left_to_others() -> None:
+    """Another program drains its nodes, and completes the action when it has finished."""
+    other = make_fleet_settings("large", provider="asg", auto_scaling_group="others")
+    made = plan(held(pods=False), make_settings(other))
+    assert [each.result for each in made.notices] == ["not-ours"]
+    assert emptied_messages(made.notices) == frozenset()

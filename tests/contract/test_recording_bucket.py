@@ -89,7 +89,12 @@ def test_lines_of_a_quiet_cluster_do_not_wait_for_more(s3: Any) -> None:
 
 def test_old_objects_are_deleted_and_others_left_alone(s3: Any) -> None:
     """The bucket would grow without limit, or somebody else's object would go."""
-    for key in ("team/analytics/notes", "team/analyticsother/demand-2020-01-01/x", "demand-2020"):
+    for key in (
+        "team/analytics/notes",
+        "team/analytics/demand-2020.csv",
+        "team/analyticsother/demand-2020-01-01/x",
+        "demand-2020",
+    ):
         s3.put_object(Bucket=PLACE.bucket, Key=key, Body=b"mine")
     with closing(BucketLog(PLACE, s3, WEEK_SECONDS, print)) as log:
         for day in range(10):
@@ -97,7 +102,7 @@ def test_old_objects_are_deleted_and_others_left_alone(s3: Any) -> None:
     keys = [key for key, body in sorted(objects(s3).items()) if body != b"mine"]
     assert keys[0].startswith("team/analytics/demand-2026-03-12/")
     assert len(keys) == 8
-    assert len(objects(s3)) == 11
+    assert len(objects(s3)) == 12
 
 
 def test_one_cycle_of_a_clock_that_is_far_ahead_deletes_nothing(s3: Any) -> None:

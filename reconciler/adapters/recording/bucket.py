@@ -1,6 +1,7 @@
 """Recorded demand in a bucket of S3: a compressed object per few minutes of a day."""
 
 import gzip
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -21,6 +22,8 @@ SCHEME: Final = "s3://"
 OBJECT_SECONDS: Final = 300.0
 """The time that one object covers, which a killed process may lose."""
 OBJECT_BYTES: Final = 8 << 20
+_NAME: Final = re.compile(r"demand-\d{4}-\d\d-\d\d/\d{12}\.jsonl\.gz", re.ASCII)
+"""Names of our objects below the prefix. Others that begin like them are somebody else's."""
 _DELETED_AT_ONCE: Final = 1000
 _TEXT_MAX: Final = 300
 _STILL_EXPIRED: Final = "refreshed credentials are still expired"
@@ -176,7 +179,8 @@ def _keys(place: PlaceInS3, s3: Any) -> list[str]:
     def listed() -> Iterator[str]:
         pages = s3.get_paginator("list_objects_v2")
         for page in pages.paginate(Bucket=place.bucket, Prefix=place.key("demand-")):
-            yield from (each["Key"] for each in page.get("Contents", []))
+            keys = (str(each["Key"]) for each in page.get("Contents", []))
+            yield from (key for key in keys if _NAME.fullmatch(key.removeprefix(place.key(""))))
 
     found: list[str] = _asked(place, lambda: sorted(listed()))
     return found

@@ -2,6 +2,7 @@
 
 import gzip
 import os
+import re
 from collections import deque
 from collections.abc import Callable
 from datetime import datetime, timedelta
@@ -14,7 +15,9 @@ from reconciler.model.errors import PortError, Unavailable
 
 BYTES_MAX: Final = 4 * 2**30
 """The limit of all files together: the oldest are removed."""
-PATTERN: Final = "demand-*.jsonl.gz"
+_NAME: Final = re.compile(r"demand-\d{4}-\d\d-\d\d\.jsonl\.gz", re.ASCII)
+"""Names that `_name_of` gives. Others that begin like them, such as the saved record of a day, are
+somebody else's."""
 _DAY: Final = timedelta(days=1)
 
 
@@ -91,7 +94,7 @@ class DirectoryLog(QueuedLog):
 
         Nothing is too old where the day before was not recorded: the clock may have jumped ahead.
         """
-        files = sorted(self._directory.glob(PATTERN), reverse=True)
+        files = sorted(filter(_is_ours, self._directory.glob("demand-*")), reverse=True)
         usual = any(path.name == _name_of(at - _DAY) for path in files)
         oldest = _name_of(at - self._keep) if usual else ""
         held = 0
@@ -99,6 +102,11 @@ class DirectoryLog(QueuedLog):
             held += path.stat().st_size
             if path.name < oldest or held > self._bytes_max:
                 path.unlink(missing_ok=True)
+
+
+def _is_ours(path: Path) -> bool:
+    """Return whether a file has the name of a day's record."""
+    return _NAME.fullmatch(path.name) is not None
 
 
 def _name_of(at: datetime) -> str:

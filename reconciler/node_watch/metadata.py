@@ -31,6 +31,10 @@ _TTL_HEADER: Final = "x-aws-ec2-metadata-token-ttl-seconds"
 _ROOT: Final = "/latest/meta-data/"
 
 
+class _Unanswered(Unavailable):
+    """One document has no answer, or one that is too long: the others may have one."""
+
+
 class InstanceMetadata:
     """Reads what EC2 announces to the instance.
 
@@ -59,7 +63,11 @@ class InstanceMetadata:
         found: list[Announcements] = []
         refused: list[Announcements] = []
         for path, reader in _READERS.items():
-            answer = self._get(path)
+            try:
+                answer = self._get(path)
+            except _Unanswered as error:
+                refused.append(Announcements(problems=(f"{path}: {error.what}",)))
+                continue
             if answer.status == 200:
                 found.append(_read(path, reader, answer.body))
             elif answer.status == 404:
@@ -94,7 +102,10 @@ class InstanceMetadata:
             if not self._token or self._monotonic_seconds() >= self._renew_at_seconds:
                 self._renew()
             headers = {"X-aws-ec2-metadata-token": self._token}
-            answer = self._client.ask("GET", _ROOT + path, headers)
+            try:
+                answer = self._client.ask("GET", _ROOT + path, headers)
+            except Unavailable as error:
+                raise _Unanswered(error.where, error.what) from error
             if answer.status != 401:
                 return answer
             self._token = ""

@@ -16,6 +16,7 @@ from reconciler.loops.lease.saved_state import (
 )
 from reconciler.model.actions import INTERRUPTION, SetCapacity
 from reconciler.model.errors import ConfigError, InvariantViolated, PortError, ReconcilerError
+from reconciler.model.interruption_annotation import read_annotation
 from reconciler.model.notices import MessageId, emptied_messages, settled_messages
 from reconciler.model.outcome import Outcome
 from reconciler.model.plan import Plan
@@ -75,11 +76,18 @@ class CycleReport:
 
     @property
     def is_pressed(self) -> bool:
-        """Return whether nodes must be empty before an announced end: then no change is batched."""
+        """Return whether nodes must be empty before an announced end: then no change is batched.
+
+        A recommendation that a node carries, or a change that AWS has announced for later, is no
+        such end.
+        """
         if self.snapshot is None or self.plan is None:
             return False
-        nodes = self.snapshot.cluster.nodes
-        return bool(self.plan.notices) or any(INTERRUPTION in node.annotations for node in nodes)
+        if self.plan.interrupted or any(not outcome.done for outcome in self.plan.notices):
+            return True
+        texts = (node.annotations.get(INTERRUPTION) for node in self.snapshot.cluster.nodes)
+        notices = (read_annotation(text) for text in texts if text)
+        return any(n is not None and n.forced and not n.is_over(self.plan.at) for n in notices)
 
     @property
     def next_step_seconds(self) -> float | None:

@@ -1,5 +1,7 @@
 """How long the loop pauses between plans, and which changes end the pause."""
 
+import pytest
+
 from reconciler.loops.reconcile_loop import BATCH_SECONDS, CALM_SECONDS
 from reconciler.model.actions import INTERRUPTION
 from reconciler.model.frozen import FrozenMap
@@ -72,3 +74,17 @@ def test_nothing_waits_while_a_node_has_to_be_empty_in_time() -> None:
     scene.run(2)
     assert scene.began_at[1] == now
     assert scene.pauses[1] == 5 + BATCH_SECONDS
+
+
+@pytest.mark.parametrize(
+    "announced",
+    ["scheduled-change/2026-02-09T12:00:00Z", "rebalance-recommendation/2026-01-30T12:00:00Z"],
+)
+def test_changes_wait_while_a_node_only_has_to_leave_some_day(announced: str) -> None:
+    """Maintenance announced for next week doubled the number of plans until then."""
+    scene = Scene()
+    scene.world.add_node(make_node("a", annotations=FrozenMap({INTERRUPTION: announced})))
+    scene.run(1)
+    scene.world.clock.call_later(5, lambda: scene.world.objects.touch(pressing=False))
+    scene.run(2)
+    assert scene.pauses[1] == 5 + CALM_SECONDS

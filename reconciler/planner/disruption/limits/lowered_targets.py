@@ -15,6 +15,7 @@ from reconciler.model.fleet import CAPABILITIES
 from reconciler.model.ids import FleetKey, InstanceId, NodeName
 from reconciler.model.text import counted_noun
 from reconciler.planner.builder import PlanBuilder
+from reconciler.planner.disruption.limits.nodes_that_stay import nodes_that_stay
 from reconciler.planner.disruption.limits.removals import replaced_later, still_draining
 from reconciler.planner.fleets.inventory import FleetStatus
 from reconciler.planner.offers import suits_class
@@ -124,4 +125,6 @@ def _unasked(
     drained += sum(begins_drain(action) for removal in own for action in removal.actions)
     drained_later = sum(n.ready and n.name in view.inventory.stuck_nodes for n in status.nodes)
     owed = status.launching - lowered - drained_later - used - len(replaced_later(view, key))
-    return min(owed, builder.targets[key] - lowered - drained - status.min)
+    left = builder.targets[key] - lowered
+    # A node that a person keeps may never have become Ready: below it the target is raised again.
+    return min(owed, left - drained - status.min, left - nodes_that_stay(builder, status))

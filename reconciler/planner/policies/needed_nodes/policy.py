@@ -5,43 +5,23 @@ used again. EC2 ends no node at once, but it would replace none either, and anyo
 fleet with EC2's usual policy would lose nodes in use.
 """
 
-from reconciler.model.actions import TerminateInstance
-from reconciler.model.cluster import Node
 from reconciler.model.text import counted_noun
 from reconciler.planner.builder import PlanBuilder
-from reconciler.planner.disruption.blockers.nodes import protection
-from reconciler.planner.disruption.drains.idleness import is_empty
+from reconciler.planner.disruption.limits.nodes_that_stay import nodes_that_stay
 from reconciler.planner.fleets.inventory import FleetStatus
 from reconciler.planner.fleets.live_fleet import LIVE_STATES
 
 
 def propose(builder: PlanBuilder) -> None:
     """Raise targets that are too low, up to the maximum; launches nothing, as the nodes exist."""
-    ended = {a.node for a in builder.actions if isinstance(a, TerminateInstance)}
     for status in builder.view.inventory.fleets:
         live = status.live
         if live is None or live.counts_units or status.state not in LIVE_STATES:
             continue
-        in_use = sum(node.name not in ended and _in_use(builder, node) for node in status.nodes)
+        in_use = nodes_that_stay(builder, status)
         needed = in_use if status.max is None else min(in_use, max(status.max, status.current))
         if needed > builder.targets[status.key]:
             builder.raise_target(status.key, needed, "scale-up", _because(status, in_use))
-
-
-def _in_use(builder: PlanBuilder, node: Node) -> bool:
-    """Return whether a node within the target has counted pods, gets some now, or is to be kept.
-
-    A node that its group replaces by itself is not counted: its replacement comes on top of the
-    target.
-    """
-    view = builder.view
-    outdated = view.inventory.outdated.get(node.name)
-    if outdated is not None and outdated.replaced_by_group:
-        return False
-    instance = view.inventory.instance_of_node.get(node.name)
-    if instance is None or not instance.counts:
-        return False
-    return (node.ready and not is_empty(builder, node)) or protection(view, node) is not None
 
 
 def _because(status: FleetStatus, in_use: int) -> str:

@@ -8,9 +8,11 @@ from reconciler.model.actions import SetCapacity
 from reconciler.model.cluster import Taint, Toleration
 from reconciler.model.frozen import FrozenMap
 from reconciler.model.plan import Plan
+from reconciler.model.saved_state import SavedFleetState
 from reconciler.planner.disruption_settings import DisruptionBudget
 from reconciler.planner.planner import plan
 from tests.builders import (
+    HOME,
     ago,
     make_cloud_of,
     make_fleet,
@@ -91,3 +93,28 @@ def test_pod_does_not_wait_for_a_dead_node_that_a_pod_keeps() -> None:
     made = plan(snapshot, make_settings(FLEET))
     assert [each.code for each in made.kept if each.node == "b"] == ["may-still-run"]
     assert raised(made) == [(2, 3)]
+
+
+def test_target_of_a_failing_fleet_does_not_fall_below_a_node_that_a_person_keeps() -> None:
+    """It was lowered by one plan and raised by the next, for as long as the node stayed."""
+    kept = make_node(
+        "b",
+        FLEET,
+        ready=False,
+        created_at=ago(3600),
+        ready_changed_at=ago(3600),
+        annotations={"fleet-reconciler.io/do-not-disrupt": "true"},
+    )
+    state = SavedFleetState(
+        fleet=FLEET.name,
+        region=HOME,
+        unavailable_until=ago(-600),
+        failures=1,
+        stuck_in_a_row=4,
+        last_stuck_launched_at=ago(3600),
+    )
+    cloud = make_cloud_of([kept], make_fleet(FLEET, 1))
+    snapshot = make_snapshot(kept, cloud=cloud, relists=2, fleet_states=(state,))
+    made = plan(snapshot, make_settings(FLEET))
+    assert [fleet.unavailable_kind for fleet in made.fleets] == ["never-joined"]
+    assert raised(made) == []

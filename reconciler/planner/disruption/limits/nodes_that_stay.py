@@ -1,0 +1,32 @@
+"""How many nodes of a fleet stay, so that its target must not be lower."""
+
+from reconciler.model.actions import TerminateInstance
+from reconciler.model.cluster import Node
+from reconciler.planner.builder import PlanBuilder
+from reconciler.planner.disruption.blockers.nodes import protection
+from reconciler.planner.disruption.drains.idleness import is_empty
+from reconciler.planner.fleets.inventory import FleetStatus
+
+
+def nodes_that_stay(builder: PlanBuilder, status: FleetStatus) -> int:
+    """Return how many nodes of the fleet this plan does not end that are in use or protected."""
+    if not status.nodes:
+        return 0
+    ended = {a.node for a in builder.actions if isinstance(a, TerminateInstance)}
+    return sum(node.name not in ended and _in_use(builder, node) for node in status.nodes)
+
+
+def _in_use(builder: PlanBuilder, node: Node) -> bool:
+    """Return whether a node within the target has counted pods, gets some now, or is to be kept.
+
+    A node that its group replaces by itself is not counted: its replacement comes on top of the
+    target.
+    """
+    view = builder.view
+    outdated = view.inventory.outdated.get(node.name)
+    if outdated is not None and outdated.replaced_by_group:
+        return False
+    instance = view.inventory.instance_of_node.get(node.name)
+    if instance is None or not instance.counts:
+        return False
+    return (node.ready and not is_empty(builder, node)) or protection(view, node) is not None

@@ -18,7 +18,7 @@ from reconciler.planner.capacity.problem.effort import (
     Effort,
 )
 from reconciler.planner.capacity.problem.problem import Packing, Problem, no_packing
-from reconciler.planner.placement.arrays import UNLIMITED, BoolArray, FloatArray, IntArray
+from reconciler.planner.placement.arrays import BoolArray, FloatArray, IntArray
 
 STEPS_MAX = 400
 """The most steps of one rounding; each solves the program and fixes whole nodes."""
@@ -26,12 +26,9 @@ HALF = 0.5
 """In nodes: a pattern of which the solution takes at least this may be rounded up to one."""
 USEFUL = 0.97
 """The share of a pattern's worth that pending pods must make up for it to be rounded up."""
-CHANGED = 0.95
-"""The share of the pods at the last search for new patterns: with more left, the step makes no new
-search, as it would find the same patterns."""
-STEPS_OVER_EFFORT = 40
-"""How many steps a rounding may take after the effort is spent, without new patterns: they cost
-little, and first fit would need a third more nodes for the pods that are left."""
+SECONDS_OVER_EFFORT = 0.06
+"""How much further effort a rounding may take without new patterns: first fit may need a third more
+nodes for the pods that are left."""
 AGAIN = (0.15, 0.3, 0.08, 0.6)
 """Which shares of the nodes, those that lose most first, are packed again, tried in turn."""
 FAR = 1.05
@@ -106,12 +103,22 @@ class Rounding:
 
     def _serve(self, problem: Problem, aside: BoolArray) -> Packing:
         """Return nodes for the items that are not set aside, then for the rest of the others."""
-        first = self._nodes(problem, np.where(aside, 0, problem.counts), fresh=not aside.any())
-        left = problem.counts - np.minimum(first.served(), problem.counts)
-        if not left.any():
-            return _completed(problem, first)
-        rest = problem.remainder(left, first.bins)
-        return _completed(problem, first.joined(self._nodes(rest, left, fresh=True)))
+        found, in_time = self._nodes(
+            problem, np.where(aside, 0, problem.counts), fresh=not aside.any()
+        )
+        left = problem.counts - np.minimum(found.served(), problem.counts)
+        if left.any():
+            rest, rest_in_time = self._nodes(problem.remainder(left, found.bins), left, fresh=True)
+            in_time += rest_in_time if in_time == len(found.bins) else 0
+            found = found.joined(rest)
+        packing = _completed(problem, found)
+        if in_time == len(found.bins):
+            return packing
+        by_first_fit = _completed(problem, found.only(np.arange(in_time)))
+        return min(
+            (packing, by_first_fit),
+            key=lambda p: (int((problem.counts - p.served()).sum()), p.cost(problem)),
+        )
 
     def _repacked_by_patterns(self, packing: Packing, share: float) -> Packing:
         """Pack the pods of the nodes that lose most again, by patterns."""
@@ -126,26 +133,26 @@ class Rounding:
             return packing
         return packing.only(kept).joined(again)
 
-    def _nodes(self, problem: Problem, counts: IntArray, *, fresh: bool) -> Packing:
-        """Return whole nodes for (items,) counts; other pods of the problem use their free room."""
+    def _nodes(self, problem: Problem, counts: IntArray, *, fresh: bool) -> tuple[Packing, int]:
+        """Return whole nodes for (items,) counts; other pods of the problem use their free room.
+
+        Also returns how many of them were chosen before the effort was spent, these first.
+        """
         bins: list[IntArray] = []
         chosen: list[IntArray] = []
         left, wanted = problem.counts, replace(problem, counts=counts)
-        searched_for = UNLIMITED if fresh else int(counts.sum())
-        over = 0
-        for _ in range(STEPS_MAX):
-            pods = int(wanted.counts.sum())
-            over += not self._effort.left
-            if not pods or over > STEPS_OVER_EFFORT:
+        in_time: int | None = None
+        for step in range(STEPS_MAX):
+            if not wanted.counts.any() or self._effort.seconds < -SECONDS_OVER_EFFORT:
                 break
-            changed = pods <= CHANGED * searched_for
-            searched_for = pods if changed else searched_for
-            master_solution = self._best_point(wanted, fresh=changed)
+            master_solution = self._best_point(wanted, fresh=fresh or step > 0)
             if master_solution is None:
                 break
             self._effort.spend(SECONDS_PER_ROUNDING)
             copies = np.floor(master_solution.shares + 1e-6).astype(np.int64)
             if not copies.any():
+                if in_time is None and not self._effort.left:
+                    in_time = sum(map(len, bins))
                 copies = self._rounded(wanted, master_solution)
                 if not copies.any():
                     break
@@ -157,8 +164,9 @@ class Rounding:
             left = np.maximum(left - served, 0)
             wanted = wanted.remainder(np.maximum(wanted.counts - served, 0), bins[-1])
         if not bins:
-            return no_packing(problem)
-        return Packing(bins=np.concatenate(bins), amounts=np.vstack(chosen))
+            return no_packing(problem), 0
+        packing = Packing(bins=np.concatenate(bins), amounts=np.vstack(chosen))
+        return packing, len(packing.bins) if in_time is None else in_time
 
     def _best_point(self, wanted: Problem, *, fresh: bool) -> MasterSolution | None:
         """Return the fractions of patterns that serve what is wanted at least cost.

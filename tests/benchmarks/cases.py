@@ -118,6 +118,13 @@ def _different(size: Size) -> Made:
     return clusters.snapshot_of(pods.different(size.pods), (), settings), settings
 
 
+def _even(size: Size) -> Made:
+    settings = clusters.usual_fleets()
+    spec = pods.hostname_spread(pods.plain(100, 4096 * pods.MIB), "even")
+    made = [pods.pod(i, spec, pods.app_labels("even")) for i in range(size.pods)]
+    return clusters.snapshot_of(made, (), settings), settings
+
+
 def packing_sets() -> dict[str, list[tuple[int, int, int]]]:
     """The real pod shapes by set: CPU milli, memory MiB, count; empty when the data is absent."""
     found: dict[str, list[tuple[int, int, int]]] = {}
@@ -237,6 +244,16 @@ CASES: Mapping[str, Case] = {
         ),
         sizes=(Size(pods=60), Size(pods=200), Size(pods=1000), Size(pods=5000)),
         make=_different,
+        quick=3,
+    ),
+    "even": Case(
+        title="One Deployment that spreads over nodes",
+        why=(
+            "Equal pods with a spread by hostname (maxSkew 1), no nodes, five sizes in three "
+            "zones: the spread need not cost a node for each pod. The bound ignores it."
+        ),
+        sizes=(Size(pods=20), Size(pods=60), Size(pods=1000), Size(pods=5000)),
+        make=_even,
         quick=3,
     ),
     "real-shapes": Case(

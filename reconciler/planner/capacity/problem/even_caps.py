@@ -51,7 +51,10 @@ def even_caps(sim: Simulation, wants: Sequence[Want], table: OfferTable) -> Even
 
 
 def _from_nothing(sim: Simulation, pod_class: PodClass, count: int, table: OfferTable) -> EvenCaps:
-    """Return the cap of the cheapest equal nodes for these pods, if it is more than one pod."""
+    """Return the cap of the cheapest equal nodes for these pods, if it is more than one pod.
+
+    Where no fleet may have so many nodes, there is no cap.
+    """
     slots = np.where(table.feasible(pod_class), table.slots(pod_class), 0)
     places = min(count, _places(sim, pod_class, table))
     nodes = -(-count // np.maximum(slots, 1))
@@ -59,7 +62,7 @@ def _from_nothing(sim: Simulation, pod_class: PodClass, count: int, table: Offer
     limits = np.array([offer.most for offer in table.offers], dtype=np.int64)
     possible = ((slots > 0) & (nodes <= places * limits)).nonzero()[0]
     if not len(possible):
-        return EvenCaps(most={})
+        return EvenCaps(most={pod_class.number: UNLIMITED})
     costs = nodes[possible] * table.prices[possible]
     best = np.lexsort((nodes[possible], costs))[0]
     level = -(-count // int(nodes[possible[best]]))

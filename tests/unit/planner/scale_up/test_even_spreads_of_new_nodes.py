@@ -117,3 +117,20 @@ def test_node_of_somebody_else_that_is_joining_counts_for_a_spread_by_hostname()
         return bought(plan(make_snapshot(*objects), make_settings(small)))
 
     assert needed(40) == needed(9000)
+
+
+def test_equal_pods_of_a_spread_by_hostname_share_nodes_of_several_fleets_with_a_maximum() -> None:
+    """No fleet may have as many nodes as all the pods need; a node for each would be too many."""
+    fleets = [
+        make_fleet_settings(size, cpu=4, memory="16Gi", max_capacity=2) for size in ("one", "two")
+    ]
+    pods = make_pods(
+        28,
+        cpu="500m",
+        memory="512Mi",
+        labels={"app": "q"},
+        topology_spread=(spread(HOSTNAME, app="q"),),
+    )
+    planned = plan(make_snapshot(*pods), make_settings(*fleets))
+    assert bought(planned) == 4
+    assert not planned.unplaceable

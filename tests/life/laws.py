@@ -17,6 +17,7 @@ from reconciler.model.ids import FleetId, InstanceId, NodeName, PodKey
 from reconciler.model.plan import Plan
 from reconciler.model.snapshot import Snapshot
 from reconciler.model.text import parse_rfc3339
+from reconciler.planner.nodes.drain_taints import has_soft_taint
 from reconciler.planner.nodes.interruptions import read_notice
 from reconciler.planner.settings import FleetSettings
 from tests.builders import is_tainted
@@ -232,7 +233,7 @@ class Laws:
     def _untainting_node(self, call: Call) -> None:
         """Our own taint may come off any node, and what we noted there with it."""
         node = self._world.node(NodeName(call.subject))
-        if node is not None and is_tainted(node):
+        if node is not None and (is_tainted(node) or has_soft_taint(node)):
             self._given_back.add(node.name)
         self._touching_node(call)
 

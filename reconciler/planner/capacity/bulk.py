@@ -8,10 +8,10 @@ import numpy as np
 from reconciler.planner.capacity import expander as expanders
 from reconciler.planner.capacity.balancing import evened_out
 from reconciler.planner.capacity.bounds.fair_prices import FairPrices, fair_prices
+from reconciler.planner.capacity.even_caps import EvenCaps
 from reconciler.planner.capacity.follow_up import unserved
 from reconciler.planner.capacity.one_by_one import NodeByNodePurchase
 from reconciler.planner.capacity.placing import PackingPlacer
-from reconciler.planner.capacity.problem.even_caps import EvenCaps
 from reconciler.planner.capacity.problem.items import DealtItems, deal
 from reconciler.planner.capacity.problem.offer_table import OfferTable, Want
 from reconciler.planner.capacity.problem.problem import Problem, no_packing, state_problem

@@ -7,8 +7,8 @@ import numpy as np
 
 from reconciler.planner.capacity.bulk import buy_in_bulk
 from reconciler.planner.capacity.bundles import Bundle, Bundles, merged, stranded
+from reconciler.planner.capacity.even_caps import EvenCaps, even_caps
 from reconciler.planner.capacity.follow_up import fill_up, following, joined, unserved
-from reconciler.planner.capacity.problem.even_caps import EvenCaps, even_caps
 from reconciler.planner.capacity.problem.offer_table import OfferTable
 from reconciler.planner.capacity.problem.purchase import (
     Purchase,

@@ -15,7 +15,7 @@ from reconciler.model.fleet import CAPABILITIES
 from reconciler.model.ids import FleetKey, InstanceId, NodeName
 from reconciler.model.text import counted_noun
 from reconciler.planner.builder import PlanBuilder
-from reconciler.planner.disruption.limits.nodes_that_stay import nodes_that_stay
+from reconciler.planner.disruption.limits.nodes_that_stay import ended_nodes, nodes_that_stay
 from reconciler.planner.disruption.limits.removals import replaced_later, still_draining
 from reconciler.planner.fleets.inventory import FleetStatus
 from reconciler.planner.offers import suits_class
@@ -127,4 +127,8 @@ def _unasked(
     owed = status.launching - lowered - drained_later - used - len(replaced_later(view, key))
     left = builder.targets[key] - lowered
     # A node that a person keeps may never have become Ready: below it the target is raised again.
-    return min(owed, left - drained - status.min, left - nodes_that_stay(builder, status))
+    return min(
+        owed,
+        left - drained - status.min,
+        left - nodes_that_stay(builder, status, ended_nodes(builder)),
+    )

@@ -1,18 +1,25 @@
 """How many nodes of a fleet stay, so that its target must not be lower."""
 
+from collections.abc import Container
+
 from reconciler.model.actions import TerminateInstance
 from reconciler.model.cluster import Node
+from reconciler.model.ids import NodeName
 from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.disruption.blockers.nodes import protection
 from reconciler.planner.disruption.drains.idleness import is_empty
 from reconciler.planner.fleets.inventory import FleetStatus
 
 
-def nodes_that_stay(builder: PlanBuilder, status: FleetStatus) -> int:
-    """Return how many nodes of the fleet this plan does not end that are in use or protected."""
-    if not status.nodes:
-        return 0
-    ended = {a.node for a in builder.actions if isinstance(a, TerminateInstance)}
+def ended_nodes(builder: PlanBuilder) -> set[NodeName | None]:
+    """Return the nodes whose instances this plan ends already."""
+    return {a.node for a in builder.actions if isinstance(a, TerminateInstance)}
+
+
+def nodes_that_stay(
+    builder: PlanBuilder, status: FleetStatus, ended: Container[NodeName | None]
+) -> int:
+    """Return how many nodes of the fleet that are not `ended` are in use or protected."""
     return sum(node.name not in ended and _in_use(builder, node) for node in status.nodes)
 
 

@@ -16,6 +16,7 @@ from reconciler.model.ids import FleetKey, NodeName
 from reconciler.model.snapshot import CloudState
 from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.disruption.drains.attempts import REPLACEMENT_COUNTS_FOR, read_attempts
+from reconciler.planner.disruption.limits.nodes_that_stay import ended_nodes
 from reconciler.planner.fleets.instances.in_service import in_service
 from reconciler.planner.fleets.instances.stuck_ends import STUCK_CAP
 from reconciler.planner.fleets.inventory import FleetStatus
@@ -84,7 +85,7 @@ class RemovalQuota:
     """
 
     def __init__(self, builder: PlanBuilder) -> None:
-        ended = {a.node for a in builder.actions if isinstance(a, TerminateInstance)}
+        ended = ended_nodes(builder)
         self._removable = {
             status.key: max(
                 builder.targets[status.key],
@@ -162,7 +163,7 @@ def minimum_stays(
     """
     if not status.min:
         return True
-    ended = {a.node for a in builder.actions if isinstance(a, TerminateInstance)}
+    ended = ended_nodes(builder)
     gone = (still_draining(builder) - undecided) | ended
     # One answer that omits an instance must not cancel a drain.
     return sum(1 for _ in _in_service(builder.view, status, gone, None)) >= status.min

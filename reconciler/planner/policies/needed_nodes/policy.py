@@ -7,18 +7,19 @@ fleet with EC2's usual policy would lose nodes in use.
 
 from reconciler.model.text import counted_noun
 from reconciler.planner.builder import PlanBuilder
-from reconciler.planner.disruption.limits.nodes_that_stay import nodes_that_stay
+from reconciler.planner.disruption.limits.nodes_that_stay import ended_nodes, nodes_that_stay
 from reconciler.planner.fleets.inventory import FleetStatus
 from reconciler.planner.fleets.live_fleet import LIVE_STATES
 
 
 def propose(builder: PlanBuilder) -> None:
     """Raise targets that are too low, up to the maximum; launches nothing, as the nodes exist."""
+    ended = ended_nodes(builder)
     for status in builder.view.inventory.fleets:
         live = status.live
         if live is None or live.counts_units or status.state not in LIVE_STATES:
             continue
-        in_use = nodes_that_stay(builder, status)
+        in_use = nodes_that_stay(builder, status, ended)
         needed = in_use if status.max is None else min(in_use, max(status.max, status.current))
         if needed > builder.targets[status.key]:
             builder.raise_target(status.key, needed, "scale-up", _because(status, in_use))

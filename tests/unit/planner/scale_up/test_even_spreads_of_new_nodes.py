@@ -19,6 +19,8 @@ from tests.builders import (
 )
 from tests.unit.planner.placed import bought
 
+EVEN: dict[str, Any] = {"labels": {"app": "q"}, "topology_spread": (spread(HOSTNAME, app="q"),)}
+
 
 @pytest.mark.parametrize("startup_taint", [False, True])
 def test_joining_nodes_are_not_bought_again_for_a_spread_by_hostname(startup_taint: bool) -> None:
@@ -27,12 +29,11 @@ def test_joining_nodes_are_not_bought_again_for_a_spread_by_hostname(startup_tai
     kube-scheduler puts all pods on them once they are Ready .
     """
     small = make_fleet_settings(cpu=2, memory="8Gi")
-    even = {"labels": {"app": "q"}, "topology_spread": (spread(HOSTNAME, app="q"),)}
     old: list[Node | Pod] = [
         make_node("old", small),
-        *make_pods(4, "running", node="old", cpu="500m", memory="50Mi", **even),
+        *make_pods(4, "running", node="old", cpu="500m", memory="50Mi", **EVEN),
     ]
-    waiting = make_pods(20, "waiting", cpu="500m", memory="50Mi", **even)
+    waiting = make_pods(20, "waiting", cpu="500m", memory="50Mi", **EVEN)
     first = plan(make_snapshot(*old, *waiting), make_settings(small))
     assert bought(first) == 5
     assert not first.unplaceable
@@ -48,13 +49,7 @@ def test_joining_nodes_are_not_bought_again_for_a_spread_by_hostname(startup_tai
 def test_spread_by_hostname_needs_no_node_per_pod_from_nothing() -> None:
     """With one empty node there, seven more were bought for 30 pods; with none, 30 were."""
     small = make_fleet_settings(cpu=2, memory="8Gi")
-    pods = make_pods(
-        30,
-        cpu="500m",
-        memory="50Mi",
-        labels={"app": "q"},
-        topology_spread=(spread(HOSTNAME, app="q"),),
-    )
+    pods = make_pods(30, cpu="500m", memory="50Mi", **EVEN)
     beside = bought(plan(make_snapshot(make_node("empty", small), *pods), make_settings(small)))
     assert beside == 7
     assert bought(plan(make_snapshot(*pods), make_settings(small))) <= beside + 1
@@ -66,9 +61,8 @@ def test_equal_pods_of_a_spread_by_hostname_cost_no_more_than_without_it(count: 
     small = make_fleet_settings("small", cpu=2, memory="16Gi", price="0.063")
     large = make_fleet_settings("large", cpu=16, memory="128Gi", price="0.495")
     settings = make_settings(small, large)
-    request: dict[str, Any] = {"cpu": "100m", "memory": "4Gi", "labels": {"app": "q"}}
-    plain = plan(make_snapshot(*make_pods(count, **request)), settings)
-    even = make_pods(count, topology_spread=(spread(HOSTNAME, app="q"),), **request)
+    plain = plan(make_snapshot(*make_pods(count, cpu="100m", memory="4Gi")), settings)
+    even = make_pods(count, cpu="100m", memory="4Gi", **EVEN)
     spread_out = plan(make_snapshot(*even), settings)
     assert not spread_out.unplaceable
     assert spread_out.cost.hourly_usd_after <= 1.1 * plain.cost.hourly_usd_after
@@ -77,13 +71,7 @@ def test_equal_pods_of_a_spread_by_hostname_cost_no_more_than_without_it(count: 
 def test_more_than_64_pods_of_a_spread_by_hostname_share_a_node() -> None:
     """Only 64 pods of a spread were put on one node: the others got nodes of their own."""
     large = make_fleet_settings(cpu=40, memory="160Gi", pods=234)
-    pods = make_pods(
-        150,
-        cpu="250m",
-        memory="256Mi",
-        labels={"app": "q"},
-        topology_spread=(spread(HOSTNAME, app="q"),),
-    )
+    pods = make_pods(150, cpu="250m", memory="256Mi", **EVEN)
     assert bought(plan(make_snapshot(*pods), make_settings(large))) == 1
 
 
@@ -107,9 +95,8 @@ def test_spread_by_zone_and_by_hostname_from_nothing_fills_its_nodes() -> None:
 def test_node_of_somebody_else_that_is_joining_counts_for_a_spread_by_hostname() -> None:
     """No launching node stands for it, and kube-scheduler counts it while it is empty."""
     small = make_fleet_settings(cpu=2, memory="8Gi")
-    even = {"labels": {"app": "q"}, "topology_spread": (spread(HOSTNAME, app="q"),)}
-    pods = make_pods(4, "running", node="old", cpu="500m", memory="50Mi", **even)
-    waiting = make_pods(6, "waiting", cpu="500m", memory="50Mi", **even)
+    pods = make_pods(4, "running", node="old", cpu="500m", memory="50Mi", **EVEN)
+    waiting = make_pods(6, "waiting", cpu="500m", memory="50Mi", **EVEN)
 
     def needed(age: float) -> int:
         foreign = make_node("foreign", ready=False, created_at=ago(age), ready_changed_at=ago(age))
@@ -124,13 +111,7 @@ def test_equal_pods_of_a_spread_by_hostname_share_nodes_of_several_fleets_with_a
     fleets = [
         make_fleet_settings(size, cpu=4, memory="16Gi", max_capacity=2) for size in ("one", "two")
     ]
-    pods = make_pods(
-        28,
-        cpu="500m",
-        memory="512Mi",
-        labels={"app": "q"},
-        topology_spread=(spread(HOSTNAME, app="q"),),
-    )
+    pods = make_pods(28, cpu="500m", memory="512Mi", **EVEN)
     planned = plan(make_snapshot(*pods), make_settings(*fleets))
     assert bought(planned) == 4
     assert not planned.unplaceable

@@ -12,9 +12,9 @@ import numpy as np
 
 from reconciler.planner.capacity.problem.node_rules import most_beside_even
 from reconciler.planner.capacity.problem.offer_table import OfferTable, Want
+from reconciler.planner.capacity.refused_by_spreads import shared_spreads
 from reconciler.planner.placement.arrays import UNLIMITED, BoolArray
 from reconciler.planner.placement.classes import PodClass
-from reconciler.planner.placement.kinds import HOSTNAME
 from reconciler.planner.placement.simulation import Simulation
 
 
@@ -39,9 +39,9 @@ class EvenCaps:
 def even_caps(sim: Simulation, wants: Sequence[Want], table: OfferTable) -> EvenCaps:
     """Return the caps with which pods that spread by hostname may be cheaper to buy for.
 
-    Where no node has such pods yet, the cap of equal pods that are bought for alone is known. With
-    others kube-scheduler may fill the first node that joins with these, which then counts as the
-    least filled one for good: such nodes have no cap, and are not to be relied on.
+    Where no node has such pods yet, equal pods that are bought for alone have the cap of the
+    cheapest equal nodes. With others kube-scheduler may fill the first node that joins with those,
+    and it then counts as the least filled one for good: such pods have no cap (`unlimited`).
     """
     even = {pod_class.number: most_beside_even(sim, pod_class) for pod_class, _ in wants}
     most = {number: cap for number, cap in even.items() if cap is not None}
@@ -75,6 +75,6 @@ def _from_nothing(sim: Simulation, pod_class: PodClass, count: int, table: Offer
 
 def _places(sim: Simulation, pod_class: PodClass, table: OfferTable) -> int:
     """Return over how many zones, or other places, new nodes for the class are spread."""
-    rules = [r for r in sim.links(pod_class).spread if r.counter.topology.key != HOSTNAME]
+    rules = shared_spreads(sim, pod_class)
     keys = tuple(sorted({rule.counter.topology.key for rule in rules}))
     return max(1, len(table.places(pod_class, keys))) if keys else 1
